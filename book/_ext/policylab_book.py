@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Sphinx extension of the book: what `_config.yml` cannot say.
+
+* `_config.yml` and `_toc.yml` at the root are the only real ones, and `jupyter-book build .` gives
+  the same pages as `jupyter-book build book`.
+* MathJax is copied out of the installed package `sphinx-mathjax-offline`: a built page asks nothing
+  of an outside server, and the repository holds no third-party script or font.
+* The execution cache is kept apart for each state of the teaching library.
+
+Directives live in `svg_figure.py` and `exercise_notebook.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
+LIBRARY = ROOT / "policylab"
+MATHJAX = "vendor/mathjax"  # below _static
+MATHJAX_PARTS = (
+    "tex-chtml.js",
+    "output/chtml/fonts/woff-v2",
+    "input/tex/extensions",  # loaded on demand: \boldsymbol, \cancel, \bbox and others
+)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    if Path(app.srcdir) == ROOT:  # `jupyter-book build .`
+        app.srcdir = app.confdir = type(app.srcdir)(BOOK)
+    app.setup_extension("svg_figure")
+    app.setup_extension("exercise_notebook")
+    # Before sphinx-external-toc, which reads external_toc_path at priority 900.
+    app.connect("config-inited", use_root_files, priority=100)
+    app.connect("builder-inited", copy_mathjax)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def use_root_files(app: Sphinx, config: Config) -> None:
+    """Point every path at the root files, whichever folder the command line named."""
+    static = BOOK / "_static"
+    config.external_toc_path = (ROOT / "_toc.yml").as_posix()
+    config.html_static_path = ["_static"]
+    # jupyter-book would add what lies in the _static of the folder on the command line.
+    config.html_css_files = sorted(path.name for path in static.glob("*.css"))
+    config.html_js_files = sorted(path.name for path in static.glob("*.js"))
+    config.mathjax_path = f"{MATHJAX}/tex-chtml.js"
+    config.mathjax_options = {"defer": "defer"}
+    cache = ROOT / "_build" / ".jupyter_cache" / tree_hash(LIBRARY)
+    config.nb_execution_cache_path = str(cache)
+
+
+def tree_hash(folder: Path) -> str:
+    """Name a state of the library: jupyter-cache's own key ignores imported modules."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def copy_mathjax(app: Sphinx) -> None:
+    """Copy the parts of MathJax that pages load; before the pages, so that checksums are right."""
+    if app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / MATHJAX
+    # The package's name has hyphens, so it cannot be imported by name.
+    with as_file(files("sphinx-mathjax-offline") / "static" / "mathjax") as source:
+        for path in mathjax_files(source):
+            copy = target / path.relative_to(source)
+            if not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+
+
+def mathjax_files(source: Path) -> Iterator[Path]:
+    for part in MATHJAX_PARTS:
+        found = [source / part] if (source / part).is_file() else sorted((source / part).rglob("*"))
+        if not found:
+            raise FileNotFoundError(f"sphinx-mathjax-offline has no {part}; see pyproject.toml")
+        yield from (path for path in found if path.is_file())
