@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""nbgrader's configuration of this course; nbgrader reads it from the course root.
+
+`nbgrader autograde`, formgrader and `autograder grade` all take it, so that they give the same score.
+"""
+
+from pathlib import Path
+
+import nbgrader
+
+import autograder
+
+c = get_config()  # noqa: F821  (nbgrader provides it)
+
+c.CourseDirectory.course_id = "policylab"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+
+# Students' code never runs in nbgrader's process: Rebuild puts the submission's cells back into the
+# released shape, SandboxGrade writes what the hidden checks gave, SaveGrades records it.
+c.Autograde.sanitize_preprocessors = [
+    "autograder.preprocessors.rebuild.Rebuild",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "autograder.preprocessors.sandbox_grade.SandboxGrade",
+    "nbgrader.preprocessors.LimitOutput",
+    "autograder.preprocessors.save_grades.SaveGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+# Feedback: our template first.  nbgrader's own stay in the list, because formgrader asks for them.
+c.GenerateFeedback.preprocessors = ["autograder.preprocessors.show_grades.ShowGrades"]
+c.HTMLExporter.template_name = "feedback"
+c.HTMLExporter.extra_template_basedirs = [
+    str(Path(autograder.__file__).parent / "templates"),
+    str(Path(nbgrader.__file__).parent / "server_extensions/formgrader/templates"),
+]
+c.TemplateExporter.filters = {
+    "plain": "autograder.feedback.plain",
+    "highlight_python": "autograder.feedback.highlight_python",
+}
+
+# A stub must say which exercise it belongs to by its traceback alone; students see no other words.
+c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # write your answer here"}
+c.ClearSolutions.text_stub = "*Write your answer here.*"
