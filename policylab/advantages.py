@@ -14,9 +14,9 @@ def leave_one_out_baseline(rewards: Tensor, group_size: int) -> Tensor:
     The baseline of a completion does not depend on that completion, so subtracting it leaves the
     expected gradient as it is.
 
-    Source: Ahmadian et al., "Back to Basics" (arXiv:2402.14740), the RLOO estimator; Kool et al. 2019,
-    "Buy 4 REINFORCE Samples, Get a Baseline for Free!".  Differs: returns the baseline, not the
-    advantage.
+    Source: Ahmadian et al., "Back to Basics" (arXiv:2402.14740), the RLOO estimator; Kool et al.
+    2019, "Buy 4 REINFORCE Samples, Get a Baseline for Free!".  Differs: returns the baseline, not
+    the advantage.
 
     Args:
         rewards: (B,) with B = N * group_size; a group's completions are contiguous.

@@ -61,7 +61,8 @@ class BanditRecord:
 def softmax_policy_gradient(logits: Tensor, action: int, advantage: float) -> Tensor:
     """Differentiate advantage * log π(action) with respect to the logits of a softmax policy.
 
-    The result points uphill: add it to the logits, times a step size, to make a good action likelier.
+    The result points uphill: add it to the logits, times a step size, and a good action becomes
+    likelier.
 
     Source: Sutton and Barto 2018, "Reinforcement Learning: An Introduction", section 2.8, eq. 2.12.
     Differs: returns the direction alone, without step size; the caller subtracts the baseline.

@@ -11,8 +11,8 @@ def exercise(assignment: str) -> Callable[[Function], Function]:
     """Mark a function or class as the answer to an exercise of an assignment.
 
     The mark is the attribute `__exercise__`; the function itself is returned unchanged. The grading
-    package reads the decorator from the source and replaces the body in the copy of this library that
-    student code imports.
+    package reads the decorator from the source and replaces the body in the copy of this library
+    that student code imports.
 
     Args:
         assignment: name of the assignment, `NN_slug`, for example `02_llm_as_policy`.

@@ -20,8 +20,8 @@ def completion_logprobs(
 
     Source: Bengio et al. 2003, "A Neural Probabilistic Language Model", JMLR 3, section 1: the
     probability of a text is the product of the probabilities of its tokens given those before.
-    Differs: keeps one number a token, of the completion only, and divides the logits by the sampling
-    temperature, so that the numbers are those of the distribution that was sampled from.
+    Differs: keeps one number a token, of the completion only, and divides the logits by the
+    sampling temperature, so that the numbers are those of the distribution that was sampled from.
 
     Args:
         logits: (B, L, V) the model's output for `input_ids`.
@@ -29,7 +29,8 @@ def completion_logprobs(
         completion_mask: (B, T) bool or 0/1, True on completion tokens, the EOS included.
         temperature: the temperature the tokens were sampled at, above 0.
     Returns: (B, T) log-probabilities in nats, in float32 at least, exactly 0 where masked.
-    Raises: ValueError if shapes do not fit, no prompt position is left, or temperature is not above 0.
+    Raises: ValueError if shapes do not fit, no prompt position is left, or temperature is not
+        above 0.
     """
     check_rank("logits", logits, "(B, L, V)")
     B, L, _ = logits.shape

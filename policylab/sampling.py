@@ -37,9 +37,10 @@ def sample_completions(
         pad_id: the id that fills a row after its EOS.
         temperature: divides the logits, above 0.
         generator: the only source of randomness, on the device of the logits.
-    Returns: completion_ids (B, T) int64 and completion_mask (B, T) bool, T <= max_new_tokens. The mask
-        is True up to and including a row's first sampled EOS.
-    Raises: ValueError if prompt_ids is not (B, P), or max_new_tokens or temperature is out of range.
+    Returns: completion_ids (B, T) int64 and completion_mask (B, T) bool, T <= max_new_tokens. The
+        mask is True up to and including a row's first sampled EOS.
+    Raises: ValueError if prompt_ids is not (B, P), or max_new_tokens or temperature is out of
+        range.
     """
     check_rank("prompt_ids", prompt_ids, "(B, P)")
     if max_new_tokens < 1:
