@@ -47,9 +47,17 @@ _STYLE = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw what is inside the block in the book's style; the caller's settings come back after."""
-    with mpl.rc_context(_STYLE):
+    """Draw what is inside the block in the book's style; the caller's settings come back after.
+
+    `rc_context` would also put back settings that are not the style's, such as `interactive`, which
+    a notebook's backend sets with the first figure: later figures would not be shown.
+    """
+    before = {name: mpl.rcParams[name] for name in _STYLE}
+    mpl.rcParams.update(_STYLE)
+    try:
         yield
+    finally:
+        mpl.rcParams.update(before)
 
 
 def series_style(index: int) -> dict[str, Any]:
