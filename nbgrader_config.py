@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """nbgrader's configuration of this course; nbgrader reads it from the course root.
 
-`nbgrader autograde`, formgrader and `autograder grade` all take it, so that they give the same score.
+`nbgrader autograde`, formgrader and `autograder grade` all take it, so that they give the same
+score.
 """
 
 from pathlib import Path

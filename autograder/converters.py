@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run nbgrader's converters in this process, because starting them as commands takes seconds each."""
+"""Run nbgrader's converters in this process, since starting each as a command takes seconds."""
 
 import contextlib
 import logging
@@ -71,7 +71,7 @@ def _reason(errors: list[str], error: BaseException) -> str:
 @contextlib.contextmanager
 def _logged(path: Path) -> Iterator[list[str]]:
     """Keep nbgrader's log off the terminal: in a file, and its errors in the yielded list."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
     errors: list[str] = []
 
     class Errors(logging.Handler):

@@ -5,7 +5,6 @@ nbgrader is imported only where it is needed, because that takes seconds.
 """
 
 import contextlib
-import difflib
 import fcntl
 import os
 import re
@@ -15,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CONFIG", "Course", "CourseError", "find_course", "suggest"]
+from autograder.suggest import did_you_mean
+
+__all__ = ["CONFIG", "Course", "CourseError", "find_course"]
 
 CONFIG = "nbgrader_config.py"
 STAGED = ".autograder/staged"
@@ -83,11 +84,13 @@ class Course:
         if name in names:
             return name
         if not names:
-            raise CourseError(f"{self.solutions} holds no assignment. Is {self.root} a course root?")
-        raise CourseError(f"no assignment {name!r} in {self.solutions}. {suggest(name, names)}")
+            raise CourseError(
+                f"{self.solutions} holds no assignment. Is {self.root} a course root?"
+            )
+        raise CourseError(f"no assignment {name!r} in {self.solutions}{did_you_mean(name, names)}")
 
     def config(self, **overrides: dict[str, Any]) -> Any:
-        """Return nbgrader's configuration: the course's own file, then `overrides` by class name."""
+        """Return nbgrader's configuration: the course's own file, then `overrides` by class."""
         from traitlets.config import Config
         from traitlets.config.loader import PyFileConfigLoader
 
@@ -102,7 +105,7 @@ class Course:
 
         Raises: CourseError if another process holds it.
         """
-        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         with open(self.state / "lock", "w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,12 +130,6 @@ def find_course(root: str | os.PathLike[str] | None = None) -> Course:
         f"{start} is not a course root: it holds no {CONFIG}. "
         "Go to the course's folder, or name it with --course-root."
     )
-
-
-def suggest(name: str, names: list[str]) -> str:
-    """Return "Did you mean …?", or the list of names where none is close."""
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    return f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(names)}."
 
 
 def scripts_on_path() -> None:

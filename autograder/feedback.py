@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: MIT
 """`autograder feedback`: one page per submission, for the student.
 
-It shows scores, the checks' titles, hints and safe messages, comments, and the student's own text; all
-of it as escaped text, in a page that may load nothing and run nothing.  Titles and hints are the
-check author's and hold no hidden input (contract: a check's detail never gets here).
+It shows scores, the checks' titles, hints and safe messages, comments, and the student's own text;
+all of it as escaped text, in a page that may load nothing and run nothing.  Titles and hints are
+the check author's and hold no hidden input (contract: a check's detail never gets here).
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
 from autograder.cleaning import clean
 from autograder.converters import ConversionError, convert
-from autograder.course import Course, CourseError, suggest
+from autograder.course import Course, CourseError
+from autograder.suggest import did_you_mean
 
 __all__ = ["highlight_python", "make_feedback", "plain"]
 
@@ -39,7 +40,9 @@ def make_feedback(
         raise CourseError(f"nothing is graded. Run: autograder grade {assignment}")
     for student in students:
         if student not in graded:
-            raise CourseError(f"{student!r} has no grade for {assignment}. {suggest(student, graded)}")
+            raise CourseError(
+                f"{student!r} has no grade for {assignment}{did_you_mean(student, graded)}"
+            )
     pages, failures = [], []
     with course.locked():
         for student in students or graded:

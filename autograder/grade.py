@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`autograder grade`: from submitted/ to the gradebook.
 
-Intake and rebuilding read the submissions, the pool grades in parallel what the cache does not hold,
-then one process writes the gradebook, student by student.  What was graded is in the cache and what
-was written is in the run record, so that a run that was killed goes on where it stopped, and a run
-without news changes nothing.  Trouble with one submission is a row of the table.
+Intake and rebuilding read the submissions, the pool grades in parallel what the cache does not
+hold, then one process writes the gradebook, student by student.  What was graded is in the cache
+and what was written is in the run record, so that a run that was killed goes on where it stopped,
+and a run without news changes nothing.  Trouble with one submission is a row of the table.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from nbformat.notebooknode import from_dict
 
 from autograder.assignment import Assignment, load_assignment
 from autograder.converters import ConversionError, convert
-from autograder.course import STAGED, STUDENT_NAME, Course, CourseError, suggest
+from autograder.course import STAGED, STUDENT_NAME, Course, CourseError
 from autograder.gradebook import StudentGrade, is_released, read_grades
 from autograder.intake import Submission, read_submission, stage
 from autograder.pool import Job, grade_jobs, job_key, prepare
@@ -29,6 +29,7 @@ from autograder.results import SubmissionResult
 from autograder.run_record import RunRecord
 from autograder.secret import new_secret
 from autograder.submission import runnable_cells
+from autograder.suggest import did_you_mean
 
 __all__ = ["GradeRow", "Progress", "grade_assignment"]
 
@@ -117,14 +118,15 @@ def _submitted(
         if entry.is_symlink():
             refused.append(GradeRow(entry.name, "failed", ("the folder is a symbolic link",)))
         elif not STUDENT_NAME.fullmatch(entry.name):
-            refused.append(GradeRow(entry.name, "failed", ("rename the folder: letters, digits, . _ - @ +",)))
+            refused.append(
+                GradeRow(entry.name, "failed", ("rename the folder: letters, digits, . _ - @ +",))
+            )
         else:
             folders[entry.name] = entry / name
     for student in students:
         if student not in folders:
-            known = sorted(folders)
-            hint = suggest(student, known) if known else "Nobody did."
-            raise CourseError(f"{student!r} handed in nothing for {name}. {hint}")
+            hint = did_you_mean(student, folders)
+            raise CourseError(f"{student!r} handed in nothing for {name}{hint}")
     if students:
         return {student: folders[student] for student in students}, []
     if not folders and not refused:
@@ -259,5 +261,12 @@ def _digest(submission: Submission, result: SubmissionResult) -> str:
     """Return a hash of all that is written for a submission."""
     checks = [(check.id, check.status, check.score, check.message) for check in result.checks]
     errors = [(error.cell, error.type, error.line, error.number) for error in result.cell_errors]
-    parts = [submission.notebook(), submission.timestamp, checks, errors, result.note, result.backend]
+    parts = [
+        submission.notebook(),
+        submission.timestamp,
+        checks,
+        errors,
+        result.note,
+        result.backend,
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -3,8 +3,8 @@
 
 Of a notebook only the cells' types, nbgrader labels and sources are kept: outputs, attachments,
 metadata, kernel and file name are the student's and count for nothing.  What cannot be read is a
-*problem*, data and not an exception: that submission is graded as an empty notebook, its message says
-why, and all others go on.
+*problem*, data and not an exception: that submission is graded as an empty notebook, its message
+says why, and all others go on.
 """
 
 import errno
@@ -102,10 +102,11 @@ def clean_notebook(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def stage(submission: Submission, staged: Path) -> Path:
-    """Write the clean copy, and nothing else, to `staged`/student/assignment; return that folder."""
+    """Write the clean copy, and nothing else, to `staged`/student/assignment; return the folder."""
     target = staged / submission.student / submission.assignment
     if target.is_symlink() or target.exists():
         shutil.rmtree(target)
+    staged.mkdir(mode=0o700, parents=True, exist_ok=True)
     target.mkdir(parents=True)
     text = json.dumps(submission.notebook(), indent=1, ensure_ascii=False, sort_keys=True)
     (target / f"{submission.assignment}.ipynb").write_text(text + "\n", encoding="utf-8")
@@ -156,7 +157,7 @@ def _choose_notebook(names: list[str], assignment: str, warnings: list[str]) -> 
 
 
 def _read_file(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file of at most `limit` bytes; links and devices are refused."""
+    """Return the content of a regular file of at most `limit` bytes; refuse links and devices."""
     name = one_line(path.name, 80)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -175,7 +176,9 @@ def _read_file(path: Path, limit: int) -> bytes:
     return data
 
 
-def _read_cells(data: bytes, limits: Limits, warnings: list[str]) -> tuple[tuple[str, str, str], ...]:
+def _read_cells(
+    data: bytes, limits: Limits, warnings: list[str]
+) -> tuple[tuple[str, str, str], ...]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -204,7 +207,9 @@ def _check_structure(data: bytes, limits: Limits) -> None:
         else:
             nodes += 1
         if depth > limits.depth or nodes > limits.nodes:
-            raise UnreadableError("the file is not a notebook: its JSON is too deep or has too many values")
+            raise UnreadableError(
+                "the file is not a notebook: its JSON is too deep or has too many values"
+            )
 
 
 def _cells_of(

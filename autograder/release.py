@@ -57,6 +57,8 @@ def normal_form(notebook: dict[str, Any]) -> str:
         if cell["cell_type"] == "code":
             plain |= {"execution_count": None, "outputs": []}
         cells.append(plain)
-    metadata = {key: notebook["metadata"][key] for key in KEPT_METADATA if key in notebook["metadata"]}
+    metadata = {
+        key: notebook["metadata"][key] for key in KEPT_METADATA if key in notebook["metadata"]
+    }
     normal = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(normal, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

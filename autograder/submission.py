@@ -2,9 +2,9 @@
 """From a rebuilt notebook to the code cells that the grader runs.
 
 Run, in notebook order: the source's locked code cells (imports, set-up), the answer cells, and the
-student's own added code cells.  Not run: graded cells, visible checks (`…_visible`) and explorations
-(`…_explore`).  The names come from the gradebook (see preprocessors/rebuild.py), so that a student
-cannot turn an answer into an exploration or the reverse.
+student's own added code cells.  Not run: graded cells, visible checks (`…_visible`) and
+explorations (`…_explore`).  The names come from the gradebook (see preprocessors/rebuild.py), so
+that a student cannot turn an answer into an exploration or the reverse.
 
 Jupyter's magics (`%`, `%%`, `!`, `?`) are not Python and are dropped, never executed.
 """
@@ -19,8 +19,8 @@ NOT_RUN = ("_visible", "_explore")
 #: Cell magics whose body is ordinary code of the notebook.
 TRANSPARENT = ("%%time", "%%timeit", "%%capture", "%%prun")
 
-# Strings come first, so that nothing inside one is taken for code.  An unterminated string ends with
-# its line, or for triple quotes with the cell.
+# Strings come first, so that nothing inside one is taken for code.  An unterminated string ends
+# with its line, or for triple quotes with the cell.
 _TOKEN = re.compile(
     r"""(?P<string>'''(?:[^\\]|\\.)*?(?:'''|\\?\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\\?\Z)
       |'(?:[^'\\\n]|\\.)*'?|"(?:[^"\\\n]|\\.)*"?)
@@ -58,8 +58,8 @@ def drop_magics(source: str) -> str:
     """Replace each magic by `pass`, so that every other line keeps its number and indentation.
 
     A line inside a string, a bracket or a continued line is no magic, whatever it looks like.
-    `%time statement` keeps its statement; `%%time` and its like keep the cell's body, any other cell
-    magic drops the whole cell.
+    `%time statement` keeps its statement; `%%time` and its like keep the cell's body, any other
+    cell magic drops the whole cell.
     """
     first, _, body = source.lstrip().partition("\n")
     if first.startswith("%%"):

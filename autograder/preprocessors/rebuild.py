@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`Rebuild`: the submission's cells, put back into the shape that the gradebook knows.
 
-In place of nbgrader's DeduplicateIds and OverwriteCells.  Of the submission only the text of known,
-unlocked cells and of the student's own added cells counts; labels, points, types and locked texts are
-the gradebook's.  Copied, split, deleted, retyped and re-labelled cells are repaired instead of ending
-the run for every student after this one.
+In place of nbgrader's DeduplicateIds and OverwriteCells.  Of the submission only the text of
+known, unlocked cells and of the student's own added cells counts; labels, points, types and locked
+texts are the gradebook's.  Copied, split, deleted, retyped and re-labelled cells are repaired
+instead of ending the run for every student after this one.
 """
 
 import copy
@@ -95,11 +95,15 @@ def rebuild(
     for source in sources:
         cell = found.get(source.name)
         if cell is None:
-            cell = from_dict({"cell_type": source.cell_type, "metadata": {}, "source": source.source})
+            cell = from_dict(
+                {"cell_type": source.cell_type, "metadata": {}, "source": source.source}
+            )
             _insert_after(rebuilt, previous, cell)
             repairs.append(f"{source.name} was missing and is back as it was released")
         if cell.cell_type != source.cell_type:
-            repairs.append(f"{source.name} was a {cell.cell_type} cell and is {source.cell_type} again")
+            repairs.append(
+                f"{source.name} was a {cell.cell_type} cell and is {source.cell_type} again"
+            )
         if source.locked and cell.source != source.source:
             repairs.append(f"{source.name} was edited and is back as it was released")
             cell.source = source.source
@@ -134,7 +138,9 @@ def _claim_cells(
     return found, repairs
 
 
-def _insert_after(notebook: NotebookNode, previous: NotebookNode | None, cell: NotebookNode) -> None:
+def _insert_after(
+    notebook: NotebookNode, previous: NotebookNode | None, cell: NotebookNode
+) -> None:
     # By identity: list.index compares cells by value, and copies are equal.
     places = (place for place, other in enumerate(notebook.cells, start=1) if other is previous)
     notebook.cells.insert(next(places, 0), cell)

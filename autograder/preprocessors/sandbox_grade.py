@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""`SandboxGrade`: writes what the checks gave into the graded cells, in place of nbgrader's Execute.
+"""`SandboxGrade`: writes what the checks gave into the graded cells, in place of nbgrader's
+Execute.
 
-Not a subclass of Execute: `--no-execute` would switch that off, and whatever output the student saved
-would count.  Every output is cleared here.  nbgrader reads a score out of a cell's outputs, and gives
-the maximum where it finds none: so each graded test cell gets exactly one `execute_result`.
+Not a subclass of Execute: `--no-execute` would switch that off, and whatever output the student
+saved would count.  Every output is cleared here.  nbgrader reads a score out of a cell's outputs,
+and gives the maximum where it finds none: so each graded test cell gets exactly one
+`execute_result`.
 """
 
 import html
