@@ -214,7 +214,7 @@ def test_completion_logprobs_float64(student, draw, process):
     title="the arguments are left as they were",
     hint="An operation with a trailing underscore, or an assignment into a slice, writes into the "
     "caller's tensor.",
-    needs=("completion_logprobs_mask",),
+    needs=("completion_logprobs_mask", "completion_logprobs_temperature"),
 )
 def test_completion_logprobs_inputs_kept(student, draw, process):
     logits, ids = inputs(draw)

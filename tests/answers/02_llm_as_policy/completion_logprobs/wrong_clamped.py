@@ -1,0 +1,13 @@
+# probabilities are clamped at 1e-8 against log(0): scores stop at -18
+# caught by: completion_logprobs_stable
+import torch
+
+
+def completion_logprobs(logits, input_ids, completion_mask, *, temperature=1.0):
+    L, T = logits.shape[1], completion_mask.shape[1]
+    keep = completion_mask != 0
+    scores = torch.where(keep[..., None], logits[:, L - T - 1 : L - 1], 0.0)
+    tokens = torch.where(keep, input_ids[:, L - T :], 0)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32)) / temperature
+    logprobs = torch.softmax(scores, dim=-1).clamp(min=1e-8).log().gather(-1, tokens[..., None]).squeeze(-1)
+    return torch.where(keep, logprobs, 0.0)

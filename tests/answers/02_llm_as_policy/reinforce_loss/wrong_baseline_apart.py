@@ -1,0 +1,9 @@
+# the baseline is subtracted from the loss, not from the rewards
+# caught by: reinforce_loss_baseline
+import torch
+
+
+def reinforce_loss(logprobs, completion_mask, rewards, baseline=0.0):
+    advantages = rewards.detach()
+    kept = torch.where(completion_mask != 0, logprobs, 0.0)
+    return -(advantages * kept.sum(dim=1)).mean() - torch.as_tensor(baseline).mean()

@@ -1,0 +1,9 @@
+# divides by the kept tokens in units of T instead of by B
+# caught by: reinforce_loss_mask
+import torch
+
+
+def reinforce_loss(logprobs, completion_mask, rewards, baseline=0.0):
+    advantages = (rewards - baseline).detach()
+    kept = torch.where(completion_mask != 0, logprobs, 0.0)
+    return -(advantages * kept.sum(dim=1)).sum() / ((completion_mask != 0).sum() / completion_mask.shape[1])

@@ -1,0 +1,9 @@
+# only the sign of the advantage is used
+# caught by: softmax_policy_gradient_advantage
+import torch
+
+
+def softmax_policy_gradient(logits, action, advantage):
+    taken = torch.zeros_like(logits)
+    taken[action] = 1.0
+    return (1.0 if advantage > 0 else -1.0) * (taken - torch.softmax(logits, dim=0))
