@@ -53,8 +53,8 @@ class ExerciseNotebook(SphinxDirective):
         self.env.note_dependency(str(path))
         box = nodes.admonition("", nodes.title("", "The exercise notebook"), classes=["note"])
         if not path.is_file():
-            text = f"The notebook of {name} has not been released yet (run `make exercises`)."
-            box += nodes.paragraph("", text)
+            words = nodes.Text(f"The notebook of {name} has not been released yet: run ")
+            box += nodes.paragraph("", "", words, nodes.literal("", "make exercises"))
             return [box]
         source = Path(self.env.doc2path(self.env.docname)).parent
         target = Path(*[".."] * len(source.relative_to(EXERCISES.parent).parts), "exercises")

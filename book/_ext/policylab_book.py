@@ -6,6 +6,7 @@
 * MathJax is copied out of the installed package `sphinx-mathjax-offline`: a built page asks nothing
   of an outside server, and the repository holds no third-party script or font.
 * The execution cache is kept apart for each state of the teaching library.
+* Ids that sphinx-exercise gives to every exercise alike are numbered: an id stands for one thing.
 
 Directives live in `svg_figure.py` and `exercise_notebook.py`.
 """
@@ -19,6 +20,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -41,6 +43,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before sphinx-external-toc, which reads external_toc_path at priority 900.
     app.connect("config-inited", use_root_files, priority=100)
     app.connect("builder-inited", copy_mathjax)
+    app.connect("doctree-read", number_repeated_ids)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -87,3 +90,11 @@ def mathjax_files(source: Path) -> Iterator[Path]:
         if not found:
             raise FileNotFoundError(f"sphinx-mathjax-offline has no {part}; see pyproject.toml")
         yield from (path for path in found if path.is_file())
+
+
+def number_repeated_ids(app: Sphinx, doctree: nodes.document) -> None:
+    """Make the ids of sphinx-exercise's inner sections unique; nothing refers to them."""
+    for repeated in ("exercise-content", "solution-content"):
+        found = [node for node in doctree.findall(nodes.section) if repeated in node["ids"]]
+        for number, node in enumerate(found, start=1):
+            node["ids"] = [f"{repeated}-{number}"]

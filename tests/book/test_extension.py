@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The book's Sphinx extension: paths, MathJax, cache names, inline diagrams, the notebook's box."""
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import SimpleNamespace
+
+import exercise_notebook
+import policylab_book
+import pytest
+import svg_figure
+from docutils import nodes
+
+DIAGRAMS = sorted(policylab_book.BOOK.glob("diagrams/*.svg"))
+
+
+class FakeApp(SimpleNamespace):
+    """Records what an extension asks of Sphinx."""
+
+    def __init__(self, srcdir: Path) -> None:
+        super().__init__(srcdir=srcdir, confdir=srcdir, extensions=[], events={})
+
+    def setup_extension(self, name):
+        self.extensions.append(name)
+
+    def connect(self, event, callback, priority=500):
+        self.events[event] = (callback, priority)
+
+
+@pytest.mark.parametrize("named", [policylab_book.ROOT, policylab_book.BOOK])
+def test_both_commands_read_the_same_folder(named):
+    app = FakeApp(named)
+    policylab_book.setup(app)
+    assert app.srcdir == app.confdir == policylab_book.BOOK
+    assert app.extensions == ["svg_figure", "exercise_notebook"]
+
+
+def test_root_files_are_named_before_the_table_of_contents_is_read():
+    app = FakeApp(policylab_book.BOOK)
+    policylab_book.setup(app)
+    callback, priority = app.events["config-inited"]
+    assert priority < 900  # sphinx-external-toc's
+    config = SimpleNamespace()
+    callback(app, config)
+    assert Path(config.external_toc_path) == policylab_book.ROOT / "_toc.yml"
+    assert config.html_css_files == ["policylab.css"]
+    assert config.html_js_files == ["a11y.js"]
+    assert "//" not in config.mathjax_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_cache_name_follows_the_library(tmp_path):
+    write(tmp_path / "a.py", "x = 1")
+    write(tmp_path / "sub" / "b.py", "y = 2")
+    names = {policylab_book.tree_hash(tmp_path)}
+    assert policylab_book.tree_hash(tmp_path) in names
+    write(tmp_path / "notes.txt", "not code")
+    assert policylab_book.tree_hash(tmp_path) in names
+    write(tmp_path / "sub" / "b.py", "y = 3")
+    names.add(policylab_book.tree_hash(tmp_path))
+    (tmp_path / "a.py").rename(tmp_path / "c.py")
+    names.add(policylab_book.tree_hash(tmp_path))
+    assert len(names) == 3
+
+
+def test_mathjax_parts_are_in_the_package():
+    with as_file(files("sphinx-mathjax-offline") / "static" / "mathjax") as source:
+        names = {p.relative_to(source).as_posix() for p in policylab_book.mathjax_files(source)}
+    assert "tex-chtml.js" in names
+    assert any(name.endswith(".woff") for name in names)
+    assert "input/tex/extensions/boldsymbol.js" in names
+
+
+def test_missing_mathjax_part_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="tex-chtml.js"):
+        list(policylab_book.mathjax_files(tmp_path))
+
+
+def test_mathjax_is_copied_once_and_for_html_only(tmp_path):
+    app = SimpleNamespace(builder=SimpleNamespace(format="latex"), outdir=tmp_path)
+    policylab_book.copy_mathjax(app)
+    assert list(tmp_path.iterdir()) == []
+    app.builder.format = "html"
+    policylab_book.copy_mathjax(app)
+    script = tmp_path / "_static" / policylab_book.MATHJAX / "tex-chtml.js"
+    before = script.stat().st_mtime_ns
+    policylab_book.copy_mathjax(app)
+    assert script.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("path", DIAGRAMS, ids=lambda path: path.stem)
+def test_diagrams_keep_the_rules(path):
+    text = svg_figure.inline_svg(path)
+    assert f'aria-labelledby="{path.stem}-title {path.stem}-desc"' in text
+    assert 'role="img"' in text and 'id="head"' not in text
+
+
+GOOD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>A line</title>
+<defs><marker id="m"><path fill="currentColor" d="M0 0"/></marker></defs>
+<path stroke="var(--pst-color-primary)" fill="none" d="M0 0H9" marker-end="url(#m)"/></svg>"""
+
+
+def test_ids_are_made_unique_to_the_drawing(tmp_path):
+    text = svg_figure.inline_svg(write(tmp_path / "line.svg", GOOD))
+    assert 'id="line-m"' in text and "url(#line-m)" in text
+    assert 'aria-labelledby="line-title"' in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (' viewBox="0 0 9 9"', "", "viewBox"),
+        ("<title>A line</title>", "", "title"),
+        ("<title>A line</title>", "<title> </title>", "title"),
+        ('fill="none"', 'fill="#000"', "colour mode"),
+        ('fill="none"', 'fill="black"', "colour mode"),
+        ('fill="none"', 'fill="url(http:x)"', "colour mode"),
+        ('fill="none"', 'style="fill: red"', "style"),
+        ('fill="none"', 'onclick="x()"', "onclick"),
+        ("<defs>", "<script>x()</script><defs>", "script"),
+        ("<defs>", "<style>*{fill:red}</style><defs>", "style"),
+        ("<defs>", '<image href="x.png"/><defs>', "image"),
+    ],
+)
+def test_unfit_drawings_are_refused(tmp_path, old, new, message):
+    assert old in GOOD
+    path = write(tmp_path / "bad.svg", GOOD.replace(old, new))
+    with pytest.raises(ValueError, match=message):
+        svg_figure.inline_svg(path)
+
+
+def test_ids_of_exercises_are_numbered():
+    page = nodes.document(None, None)
+    page += [nodes.section(ids=["exercise-content"]) for _ in range(2)]
+    page += nodes.section(ids=["recap"])
+    policylab_book.number_repeated_ids(None, page)
+    assert [node["ids"] for node in page] == [
+        ["exercise-content-1"],
+        ["exercise-content-2"],
+        ["recap"],
+    ]
+
+
+def cell(kind: str, source: str, **nbgrader: object) -> dict:
+    metadata = {"nbgrader": nbgrader} if nbgrader else {}
+    return {"cell_type": kind, "source": source, "metadata": metadata}
+
+
+def test_box_counts_points_and_minutes():
+    notebook = {
+        "cells": [
+            cell("markdown", "### Exercise 2.1\nDifficulty ●●○○○ · Importance ●●●●○ · 15 min\n"),
+            cell("code", "# hidden", grade=True, points=4),
+            cell("markdown", "### Exercise 2.2\nDifficulty ●○○○○ · Importance ●●●●○ · 10 min\n"),
+            cell("code", "# hidden", grade=True, points=6.5),
+            cell("code", "x = 1", grade=False, locked=True),
+            cell("markdown", "Why?", grade=True, points=2),
+        ]
+    }
+    summary = exercise_notebook.summarise(json.loads(json.dumps(notebook)))
+    assert summary == exercise_notebook.Summary(3, 10.5, 2.0, 25)
+    assert summary.sentence == (
+        "3 exercises, 10.5 points graded automatically and 2 by a person, about 25 minutes."
+    )
+
+
+def test_box_without_manual_points_or_minutes_leaves_them_out():
+    summary = exercise_notebook.Summary(2, 8.0, 0.0, 0)
+    assert summary.sentence == "2 exercises, 8 points graded automatically."
