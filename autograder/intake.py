@@ -15,12 +15,11 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from autograder.cleaning import one_line
+from autograder.timestamps import parse_time
 
 __all__ = ["Limits", "Submission", "clean_notebook", "read_submission", "stage"]
 
@@ -28,11 +27,6 @@ KEPT_TYPES = ("code", "markdown", "raw")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _STRUCTURE = re.compile(rb"[\[\]{},]")
 _CONFLICT = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
-_TIME = re.compile(
-    r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?)\s*"
-    r"(?:(?P<offset>Z|[+-]\d\d:?\d\d)|(?P<zone>[A-Za-z_]+(?:/[A-Za-z_+-]+){0,2}))?",
-    re.ASCII,
-)
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -283,22 +277,8 @@ def _read_timestamp(folder: Path, warnings: list[str]) -> str:
     if not os.path.lexists(path):
         return ""
     try:
-        return f"{_parse_time(_read_file(path, 100).decode('ascii').strip()):%Y-%m-%d %H:%M:%S} UTC"
+        return f"{parse_time(_read_file(path, 100).decode('ascii').strip()):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, KeyError) as error:
         reason = str(error) if isinstance(error, UnreadableError) else "it is not a time"
         warnings.append(f"timestamp.txt was ignored: {reason}")
         return ""
-
-
-def _parse_time(text: str) -> datetime:
-    """Return the time in UTC; without a zone it is UTC already, as for nbgrader.
-
-    nbgrader itself takes "+0200" for 200 seconds.
-    """
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    time = datetime.fromisoformat(match["time"] + (match["offset"] or ""))
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=ZoneInfo(match["zone"] or "UTC"))
-    return time.astimezone(UTC)

@@ -99,3 +99,136 @@ def toy_course(tmp_path):
 def toy_answer():
     """Sources of the right answers by graded cell."""
     return dict(ANSWER)
+
+
+# For the gradebook's side: the same assignment with a whole notebook, released.
+
+
+def labelled(name, source, cell_type="code", **label):
+    flags = {"grade": False, "solution": False, "locked": False, "task": False}
+    metadata = {"nbgrader": {"schema_version": 3, **flags, **label, "grade_id": name}}
+    cell = {"cell_type": cell_type, "id": name, "metadata": metadata, "source": source}
+    return cell if cell_type != "code" else {**cell, "outputs": [], "execution_count": None}
+
+
+def answer_cell(name, source):
+    head, _, body = source.partition("\n")
+    text = f"{head}\n    ### BEGIN SOLUTION\n{body}    ### END SOLUTION"
+    return labelled(f"{name}_answer", text, solution=True)
+
+
+def whole_notebook():
+    comment = "# The hidden checks of this exercise run elsewhere."
+    cells = [
+        labelled("setup", "import math", locked=True),
+        answer_cell("toy_1_scale", ANSWER["toy_1_scale"]),
+        labelled("toy_1_scale_visible", "assert scale(2, 3) == 6", locked=True),
+        labelled("toy_1_scale", comment, grade=True, locked=True, points=4),
+        answer_cell("toy_2_is_even", ANSWER["toy_2_is_even"]),
+        labelled("toy_2_is_even", comment, grade=True, locked=True, points=3),
+        labelled("toy_3_why", "Because.", "markdown", grade=True, solution=True, points=2),
+        labelled("toy_explore", "while True:\n    pass", locked=True),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python", "version": "3.99.0"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+@pytest.fixture(scope="session")
+def released_template(tmp_path_factory):
+    import shutil
+
+    from autograder.course import find_course
+    from autograder.release import release
+
+    root = write_course(tmp_path_factory.mktemp("released") / "course")
+    (root / "solutions" / TOY / f"{TOY}.ipynb").write_text(json.dumps(whole_notebook()))
+    shutil.copy(Path(__file__).parents[2] / "nbgrader_config.py", root)
+    release(find_course(root), TOY)
+    return root
+
+
+@pytest.fixture
+def released_course(released_template, tmp_path):
+    """A course whose gradebook knows the assignment 03_toy; a test may change all of it."""
+    import shutil
+
+    from autograder.course import find_course
+
+    return find_course(shutil.copytree(released_template, tmp_path / "course"))
+
+
+@pytest.fixture
+def hand_in(released_course):
+    """Hand in the released notebook as `student`, after `edit` changed it or gave a text."""
+
+    def submit(student, edit=lambda notebook: None):
+        released = released_course.exercises / TOY / f"{TOY}.ipynb"
+        notebook = json.loads(released.read_text(encoding="utf-8"))
+        text = edit(notebook) or json.dumps(notebook)
+        folder = released_course.submitted / student / TOY
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{TOY}.ipynb").write_text(text, encoding="utf-8")
+        return folder
+
+    return submit
+
+
+@pytest.fixture
+def answering():
+    """Return an edit that writes sources into cells by grade_id."""
+
+    def write(**sources):
+        def edit(notebook):
+            for cell in notebook["cells"]:
+                name = cell["metadata"]["nbgrader"]["grade_id"]
+                cell["source"] = sources.get(name, cell["source"])
+
+        return edit
+
+    return write
+
+
+@pytest.fixture
+def pretend_checks(monkeypatch):
+    """Let a word in the code decide each check, without a sandbox; return the jobs graded."""
+    from autograder.pool import job_key, prepare
+    from autograder.results import CheckResult, SubmissionResult
+
+    graded = []
+
+    def grade(jobs, assignment, *, lanes=None, backend=None, on_result=None):
+        results = {}
+        fingerprint = prepare(assignment).fingerprint
+        for job in jobs:
+            graded.append(job.label)
+            code = "\n".join(source for _, source in job.cells)
+            words = ("passed", "error", "grader_fault", "timeout")
+            status = next((word for word in words if f"# {word}" in code), "failed")
+            scores = assignment.max_scores()
+            checks = tuple(
+                CheckResult(
+                    id=check.id,
+                    cell=check.cell,
+                    title=check.title,
+                    hint=check.hint,
+                    status=status,
+                    score=scores[check.id] if status == "passed" else 0.0,
+                    max_score=scores[check.id],
+                    message="ValueError in <b>your</b> line" if status == "error" else "",
+                    seconds=0.1,
+                    detail="expected 42, a hidden value",
+                )
+                for check in assignment.checks
+            )
+            key = job_key(job, fingerprint)
+            results[key] = SubmissionResult(
+                1, assignment.name, backend or "namespaces", key, "seed", 0.5, checks
+            )
+            if on_result:
+                on_result(job, results[key], False)
+        return results
+
+    monkeypatch.setattr("autograder.grade.grade_jobs", grade)
+    monkeypatch.setattr("autograder.preprocessors.sandbox_grade.grade_jobs", grade)
+    return graded
