@@ -144,6 +144,9 @@ def _train_reinforce(arguments: argparse.Namespace) -> int:
     from policylab.trainers import ImitateConfig, ReinforceConfig, imitate_until, train_reinforce
 
     where = _device(arguments.device)
+    if where.type == "cpu":
+        # For tensors this small, threads wait for each other longer than they compute.
+        torch.set_num_threads(1)
     if arguments.out is not None:
         _claim(arguments.out)
     task, tokenizer = Addition(noise=NOISE), CharTokenizer()
