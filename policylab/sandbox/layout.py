@@ -8,9 +8,11 @@ with their metadata (which names the checkout) and every .pth file and editable 
 import dataclasses
 import os
 import re
+import stat
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 
 _SITE_NAMES = ("site-packages", "dist-packages")
 _OURS = re.compile(r"_*(editable_+)?_*(policylab|autograder)([._-].*)?$", re.IGNORECASE)
@@ -53,6 +55,34 @@ def current_layout() -> Layout:
     carved: dict[str, tuple[str, ...]] = {hidden: () for hidden in _sites_below(roots, stdlib)}
     carved.update((site, tuple(third_party_entries(site))) for site in sites)
     return Layout(executable, roots, carved, sites)
+
+
+def zygote_environment() -> dict[str, str]:
+    """Return the scrubbed environment: what numerics need, and nothing of the caller's secrets."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+    )
+    fixed = {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",  # the same order of sets in every run
+        "TORCHINDUCTOR_CACHE_DIR": "/",  # torch._dynamo wants to make one; this one is there
+    }
+    return {**kept, **threads, **fixed}
+
+
+def unreadable_by_others(paths: Iterable[str]) -> str | None:
+    """Return the first file or directory that keeps other users from one of the paths, if any."""
+    for path in paths:
+        real = os.path.realpath(path)
+        for ancestor in [*reversed([str(p) for p in PurePath(real).parents]), real]:
+            mode = os.stat(ancestor).st_mode
+            needed = 0o5 if ancestor == real and stat.S_ISDIR(mode) else 0o1
+            needed = 0o4 if ancestor == real and not stat.S_ISDIR(mode) else needed
+            if mode & needed != needed:
+                return ancestor
+    return None
 
 
 def third_party_entries(site: str) -> Iterator[str]:

@@ -20,13 +20,12 @@ HOME = "/box"  # a worker's writable directory
 VIEW = "/view"
 DEVICES = ("null", "zero", "full", "random", "urandom")
 _FLAGS = ("-P", "-s", "-S", "-B")  # no path of the caller's, no site hooks, no .pyc written
-_ZYGOTE = (
-    "import sys; sys.path.extend({paths!r}); from policylab.sandbox.zygote import main; main()"
-)
+_RUN = "import sys; sys.path.extend({paths!r}); from policylab.sandbox.{module} import main; main()"
 
 
-def interpreter_flags() -> tuple[str, ...]:
-    return _FLAGS
+def python_command(executable: str, module: str, paths: list[str]) -> list[str]:
+    """Return the command that runs a module's `main`, with paths after the standard library's."""
+    return [executable, *_FLAGS, "-c", _RUN.format(module=module, paths=paths)]
 
 
 def main() -> NoReturn:
@@ -48,10 +47,10 @@ def main() -> NoReturn:
     jail.die_with_parent()
     jail.forbid_new_privileges()
     os.chdir("/")
-    code = _ZYGOTE.format(paths=[view, *config["layout"]["sites"]])
     environment = {**config["environment"], "POLICYLAB_ZYGOTE": json.dumps(_for_zygote(config))}
-    executable = config["layout"]["executable"]
-    os.execve(executable, [executable, *_FLAGS, "-c", code], environment)
+    layout = config["layout"]
+    command = python_command(layout["executable"], "zygote", [view, *layout["sites"]])
+    os.execve(command[0], command, environment)
 
 
 def _for_zygote(config: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import os
 import re
 import select
 
-from policylab.sandbox.codec import WireError
+from policylab.sandbox.values import WireError
 
 _CHUNK = 1 << 16
 _CHUNKS_AT_ONCE = 64

@@ -26,19 +26,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from policylab.sandbox import outer
-from policylab.sandbox.codec import WireError
-from policylab.sandbox.death import Death, Limits, classify
-from policylab.sandbox.layout import current_layout
-from policylab.sandbox.output import OutputPump
-from policylab.sandbox.wire import Channel
+from policylab.sandbox import jail, outer
+from policylab.sandbox.death import Limits
+from policylab.sandbox.layout import (
+    Layout,
+    current_layout,
+    unreadable_by_others,
+    zygote_environment,
+)
+from policylab.sandbox.remote import Worker
 
 _REPLY_SECONDS = 20.0
-_GRACE_SECONDS = 1.0
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOTSTRAP = (
-    "import sys; sys.path.extend({paths!r}); from policylab.sandbox.outer import main; main()"
-)
 
 
 class SandboxError(Exception):
@@ -47,14 +46,6 @@ class SandboxError(Exception):
 
 class ZygoteDied(SandboxError):
     """The zygote could not start, ended, or did not answer in time."""
-
-
-class ForkDied(Exception):
-    """The fork that served this check ended; the loaded worker lives on and can be forked again."""
-
-    def __init__(self, death: Death) -> None:
-        super().__init__(death.detail)
-        self.death = death
 
 
 class Zygote:
@@ -100,12 +91,13 @@ class Zygote:
     def _configuration(self, view: str, preimport: Sequence[str], abi: int) -> dict[str, Any]:
         if not os.path.isdir(os.path.join(view, "policylab", "sandbox")):
             raise ValueError(f"the view must hold policylab/sandbox; there is none in {view!r}")
-        if self.backend == "landlock":  # its own readable place, which tells nothing of the course
+        layout = current_layout()
+        if self.backend == "landlock":  # a readable place of its own, which tells nothing of ours
             copy = tempfile.mkdtemp(prefix="policylab-view-")
             self._stack.callback(shutil.rmtree, copy, ignore_errors=True)
             outer.copy_view(view, copy)
             view = copy
-        layout = current_layout()
+            _require_readable(layout, view)
         return {
             "backend": self.backend,
             "view": os.path.realpath(view),
@@ -125,10 +117,8 @@ class Zygote:
             os.write(stdin, json.dumps({**config, "fds": [theirs.fileno()]}).encode())
             os.lseek(stdin, 0, os.SEEK_SET)
             paths = [_PACKAGE_ROOT, *config["layout"]["sites"]]
-            executable = config["layout"]["executable"]
-            command = [executable, *outer.interpreter_flags(), "-c", _BOOTSTRAP.format(paths=paths)]
             self._process = subprocess.Popen(
-                command,
+                outer.python_command(config["layout"]["executable"], "outer", paths),
                 env=config["environment"],
                 cwd="/",
                 pass_fds=[theirs.fileno()],
@@ -151,7 +141,7 @@ class Zygote:
             self._fail(f"could not start: {reply['failed']}")
         return reply
 
-    def spawn(self, limits: Limits | None = None) -> "Worker":
+    def spawn(self, limits: Limits | None = None) -> Worker:
         """Fork a fresh worker. Raises: ZygoteDied."""
         return Worker(self, limits or Limits())
 
@@ -238,113 +228,13 @@ class Zygote:
         self.close()
 
 
-def zygote_environment() -> dict[str, str]:
-    """Return the scrubbed environment: what numerics need, and nothing of the caller's secrets."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
-    threads = dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
-    )
-    fixed = {
-        "PATH": "/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": "0",  # the same order of sets in every run
-        "TORCHINDUCTOR_CACHE_DIR": "/",  # torch._dynamo wants to make one; this one is there
-    }
-    return {**kept, **threads, **fixed}
-
-
-class Worker:
-    """One process of student code, loaded once; with `can_fork` each check runs in a fork of it.
-
-    Attributes:
-        channel: frames to and from the worker.
-        pump: the student's output.
-        dead: the reason, once `kill` or `death` was called.
-    """
-
-    def __init__(self, zygote: Zygote, limits: Limits) -> None:
-        self.zygote, self.limits = zygote, limits
-        self.can_fork = bool(zygote.info["can_fork"])
-        self.dead: str | None = None
-        self._death: Death | None = None
-        self._id = secrets.randbits(53)
-        ours, theirs = socket.socketpair()
-        output_read, output_write = os.pipe()
-        self._status_fd, status_write = os.pipe()
-        os.set_blocking(self._status_fd, False)
-        self.channel = Channel(ours, limits.buffer_bytes)
-        self.pump = OutputPump(output_read, flood=limits.output)
-        try:
-            fds = [theirs.fileno(), output_write, status_write]
-            zygote.request("spawn", fds, worker=self._id, limits=dataclasses.asdict(limits))
-        except ZygoteDied:
-            self._close()
-            raise
-        finally:
-            theirs.close()
-            os.close(output_write)
-            os.close(status_write)
-
-    def send(self, message: Any, buffers: Sequence[Any] = (), deadline: float = 0.0) -> None:
-        """Send a frame. Raises: WireError, Timeout, PeerGone."""
-        self.channel.send(message, buffers, deadline, self.pump)
-
-    def recv(self, deadline: float) -> tuple[dict[str, Any], list[bytearray]]:
-        """Receive a frame whose meta is a dict. Raises: ForkDied, WireError, Timeout, PeerGone."""
-        message, buffers = self.channel.recv(deadline, self.pump)
-        if type(message) is not dict:
-            raise WireError("a frame that is no message")
-        if "died" in message:
-            raise ForkDied(classify(message["died"], self.limits, self.zygote.info["rss_kb"]))
-        return message, buffers
-
-    def kill(self, why: str) -> Death:
-        """End the worker and all its processes, for this reason."""
-        return self._end(why, 0.0)
-
-    def death(self) -> Death:
-        """Say how the worker ended, after `PeerGone`; ends it if it has not."""
-        return self._end("it closed its connection", _GRACE_SECONDS)
-
-    def _end(self, why: str, grace_s: float) -> Death:
-        if self._death is not None:
-            return self._death
-        self.dead = why
-        report: dict[str, Any] = {}
-        try:
-            report = self.zygote.request("kill", worker=self._id, grace_s=grace_s)
-            if report.get("stuck"):
-                self.zygote.dead = "a worker could not be killed"
-            if self.zygote.backend == "namespaces":  # A tells more than its own end does
-                report = self._status() or report
-            else:
-                report |= self._status()
-            self.pump.drain_quietly()
-        finally:
-            self._close()
-        self._death = classify(report, self.limits, self.zygote.info["rss_kb"], why)
-        self.dead = self._death.detail
-        return self._death
-
-    def _status(self) -> dict[str, Any]:
-        try:
-            data = os.read(self._status_fd, 4096)
-        except BlockingIOError:
-            return {}
-        return json.loads(data) if data else {}
-
-    def _close(self) -> None:
-        self.channel.sock.close()
-        self.pump.close()
-        if self._status_fd >= 0:
-            os.close(self._status_fd)
-            self._status_fd = -1
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.zygote.dead is None:
-            self.kill("it was no longer needed")
-        else:
-            self._close()
+def _require_readable(layout: Layout, view: str) -> None:
+    """As root the zygote gives up its uid, and what only root can read is lost to it."""
+    if os.getuid() != 0 or jail.throwaway_id() is None:
+        return
+    if (path := unreadable_by_others([*layout.roots, *layout.sites, view])) is not None:
+        raise SandboxError(
+            f"as root the landlock backend runs student code under a uid of its own, which cannot "
+            f"read {path}. Use an interpreter and an environment that ordinary users can read "
+            f"(for example below /opt), run as an ordinary user, or use the namespaces backend."
+        )

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from policylab.sandbox.codec import WireError
+from policylab.sandbox.values import WireError
 
 MAX_META_BYTES = 8 << 20
 MAX_BUFFER_BYTES = 64 << 20  # all buffers of a frame together

@@ -18,9 +18,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from policylab.sandbox import inner
-from policylab.sandbox.codec import Decoder, Encoder, loaded
+from policylab.sandbox.decoder import Decoder
+from policylab.sandbox.encoder import Encoder
 from policylab.sandbox.faults import CELL_FILE, describe
-from policylab.sandbox.wire import Channel, PeerGone, WireError
+from policylab.sandbox.values import WireError, loaded
+from policylab.sandbox.wire import Channel, PeerGone
 
 SETUP_FAILED = 71
 _OPS_WITH_GRAPH = ("call", "functional_call")
@@ -33,8 +35,8 @@ class CallbackError(Exception):
 class Server:
     """The student's namespace, and the operations on it."""
 
-    def __init__(self, sock: socket.socket, can_fork: bool) -> None:
-        self.channel = Channel(sock)
+    def __init__(self, sock: socket.socket, can_fork: bool, buffer_bytes: int) -> None:
+        self.channel = Channel(sock, buffer_bytes)
         self.can_fork = can_fork
         self.fork_end: int | None = (
             None  # in a fork: tells the parent that the check ended in order
@@ -263,11 +265,11 @@ def flush_streams() -> None:
             pass  # the student may have put anything there
 
 
-def main(sock: socket.socket, can_fork: bool) -> NoReturn:
+def main(sock: socket.socket, can_fork: bool, buffer_bytes: int) -> NoReturn:
     """Serve until the checker closes the connection."""
     sys.argv = ["notebook"]
     try:
-        Server(sock, can_fork).run()
+        Server(sock, can_fork, buffer_bytes).run()
     except (PeerGone, WireError):
         pass
     os._exit(0)

@@ -64,6 +64,14 @@ def warm_up(modules: list[str]) -> None:
     gc.freeze()  # keeps the collector from touching, and so copying, the shared pages
 
 
+def memory_of_a_fork() -> int:
+    """Return the kilobytes that a worker starts with: it shares most of them with the zygote."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    return os.wait4(pid, 0)[2].ru_maxrss
+
+
 def _limits_processes_by_namespace() -> bool:
     """From Linux 5.14 on RLIMIT_NPROC counts per user namespace, before that per user."""
     major, minor = os.uname().release.split(".")[:2]
@@ -79,15 +87,13 @@ class Zygote:
         self.control, self.config = control, config
         self.task_fd, self.statm_fd = task_fd, statm_fd
         self.children: dict[int, int] = {}  # worker id -> pid
-        self.base, self.resident = self.size()
+        self.base = self.address_space()
         # Blocked here and inherited by A, which collects them with sigwait. A handler plus a
         # blocking wait has a window that loses signals: it hung about once in a hundred kills.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
 
-    def size(self) -> tuple[int, int]:
-        """Return bytes of address space, and of memory in use."""
-        total, resident = os.pread(self.statm_fd, 100, 0).split()[:2]
-        return int(total) * resource.getpagesize(), int(resident) * resource.getpagesize()
+    def address_space(self) -> int:
+        return int(os.pread(self.statm_fd, 100, 0).split()[0]) * resource.getpagesize()
 
     def tasks(self) -> int:
         return len(os.listdir(self.task_fd))
@@ -101,7 +107,7 @@ class Zygote:
             "uid": os.getuid(),
             "tasks": self.tasks(),
             "address_space": self.base,
-            "rss_kb": self.resident // 1024,
+            "rss_kb": memory_of_a_fork(),
         }
 
     def serve(self) -> None:
@@ -173,7 +179,9 @@ class Zygote:
             inner.mount_private_tree(limits["disk"], self.config["tmp_is_bound"])
         inner.confine(limits, rpc_fd, output_fd, self.base, self.config)
         worker = sys.modules["policylab.sandbox.worker"]
-        worker.main(socket.socket(fileno=inner.RPC_FD), can_fork=self.config["can_fork"])
+        worker.main(
+            socket.socket(fileno=inner.RPC_FD), self.config["can_fork"], limits["buffer_bytes"]
+        )
 
 
 def _received_fds(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
