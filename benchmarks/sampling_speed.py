@@ -4,9 +4,9 @@
     python benchmarks/sampling_speed.py
     python benchmarks/sampling_speed.py --prompts 128 --tokens 40 --rounds 9
 
-Samples the same completions with the plain GPT and with IncrementalPolicy, in turns, and prints the
-median of the ratios of CPU time, with the smallest and the largest. A round starts with the one that
-came second in the round before, so that a slow moment of the machine hits both.
+Samples the same completions with the plain GPT and with IncrementalPolicy, in turns, and prints
+the median of the ratios of CPU time, with the smallest and the largest. A round starts with the one
+that came second in the round before, so that a slow moment of the machine hits both.
 """
 
 import argparse
@@ -48,7 +48,8 @@ def main() -> None:
     for tokens in options.tokens:
         ratios = []
         for number in range(options.rounds + 1):
-            policies = [("plain", model), ("cached", IncrementalPolicy(model))]
+            policies: list[tuple[str, Policy]] = [("plain", model)]
+            policies.append(("cached", IncrementalPolicy(model)))
             if number % 2:
                 policies.reverse()
             measured = {name: seconds(policy, prompts, tokens) for name, policy in policies}
