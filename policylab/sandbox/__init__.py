@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Run untrusted code: a jailed zygote that forks jailed workers, and the wire between them and us.
 
-Trusted side: `process`, `remote`, `backends`, `trials`. Jailed: `outer`, `zygote`, `inner`, `worker`.
-Both: `encoder`, `decoder`, `wire`. Primitives: `jail`, `landlock`, `seccomp`, `syscalls`, `layout`.
+Trusted side: `process`, `remote`, `backends`, `trials`. Jailed: `outer`, `zygote`, `inner`,
+`worker`. Both: `encoder`, `decoder`, `wire`. Primitives: `jail`, `landlock`, `seccomp`, `syscalls`,
+`layout`.
 """
 
 from policylab.sandbox.backends import (

@@ -17,12 +17,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from policylab.sandbox.structure import check_structure
 from policylab.sandbox.values import WireError
 
 MAX_META_BYTES = 8 << 20
 MAX_BUFFER_BYTES = 64 << 20  # all buffers of a frame together
 MAX_BUFFERS = 4_096
 
+_UNCHECKED_BYTES = 16 << 10  # below that nothing in a frame can take long
 _POLL_SECONDS = 5.0
 _SEND_BYTES = 1 << 20
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
@@ -94,6 +96,8 @@ class Channel:
             raise WireError("buffers larger than the limit")
         meta = self._recv_exactly(meta_length, deadline, pump)
         buffers = [self._recv_exactly(length, deadline, pump) for length in lengths]
+        if meta_length > _UNCHECKED_BYTES:
+            check_structure(meta)
         try:
             return msgspec.msgpack.decode(meta), buffers
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
