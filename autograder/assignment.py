@@ -4,7 +4,6 @@
 Everything is read from files and nothing is imported: this runs in the gradebook's process.
 """
 
-import json
 import math
 import tomllib
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.inventory import AssignmentError, CheckInfo, read_inventory
+from autograder.source import GradedCell, read_source
 from autograder.suggest import did_you_mean
 
 __all__ = ["Assignment", "AssignmentError", "GradedCell", "GradingLimits", "load_assignment"]
@@ -28,13 +28,15 @@ class GradingLimits:
     Args:
         load_s: for running the notebook's cells once.
         check_s: for the student's code in one check, where the check names no limit of its own.
-        submission_s: wall time of a whole submission.
+        submission_s: for all that the student's code does, loads included.
+        grace_s: wall time that a check may take besides; then the check is at fault.
         memory_mb: what the student's process may allocate.
     """
 
     load_s: float = 20.0
     check_s: float = 10.0
     submission_s: float = 300.0
+    grace_s: float = 20.0
     memory_mb: int = 1024
 
     def __post_init__(self) -> None:
@@ -44,14 +46,6 @@ class GradingLimits:
                 raise AssignmentError(f"limits: {field.name} must be positive; got {value!r}.")
         if type(self.memory_mb) is not int:
             raise AssignmentError(f"limits: memory_mb must be whole; got {self.memory_mb!r}.")
-
-
-@dataclass(frozen=True)
-class GradedCell:
-    """A cell that carries points in the solution notebook."""
-
-    name: str
-    points: float
 
 
 @dataclass(frozen=True)
@@ -69,6 +63,7 @@ class Assignment:
         checks: each after those that it needs.
         cells: graded by checks, in notebook order.
         manual_cells: graded by a person, in notebook order.
+        imports: modules that the solution imports; the sandbox imports them once for all.
     """
 
     name: str
@@ -81,6 +76,7 @@ class Assignment:
     checks: tuple[CheckInfo, ...]
     cells: tuple[GradedCell, ...]
     manual_cells: tuple[GradedCell, ...]
+    imports: tuple[str, ...]
 
     @property
     def state_dir(self) -> Path:
@@ -116,9 +112,9 @@ def load_assignment(name: str, course_root: Path, *, checks_root: Path | None = 
     directory = _directory(name, root, checks_root)
     settings = _settings(directory / SETTINGS)
     notebook = root / "solutions" / name / f"{name}.ipynb"
-    cells, manual = _graded_cells(notebook)
+    source = read_source(notebook)
     checks = read_inventory(directory)
-    _match(checks, cells)
+    _match(checks, source.cells)
     return Assignment(
         name=name,
         title=settings["title"],
@@ -128,8 +124,9 @@ def load_assignment(name: str, course_root: Path, *, checks_root: Path | None = 
         given=settings["given"],
         limits=settings["limits"],
         checks=checks,
-        cells=cells,
-        manual_cells=manual,
+        cells=source.cells,
+        manual_cells=source.manual_cells,
+        imports=source.imports,
     )
 
 
@@ -167,35 +164,6 @@ def _known_keys(table: dict[str, Any], known: Any, path: Path) -> None:
     for key in table:
         if key not in known:
             raise AssignmentError(f"{path}: unknown key {key!r}{did_you_mean(key, known)}")
-
-
-def _graded_cells(path: Path) -> tuple[tuple[GradedCell, ...], tuple[GradedCell, ...]]:
-    """Return the cells with points: those that checks grade, and those that a person grades."""
-    try:
-        notebook = json.loads(path.read_text("utf-8"))
-        rows = [
-            (cell["cell_type"], cell["metadata"].get("nbgrader", {})) for cell in notebook["cells"]
-        ]
-    except FileNotFoundError:
-        raise AssignmentError(f"{path} is missing: it owns the graded cells' points.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AssignmentError(f"{path} is not a notebook: {error!r}") from None
-    automatic: list[GradedCell] = []
-    manual: list[GradedCell] = []
-    for cell_type, label in rows:
-        if not label.get("grade"):
-            continue
-        name, points = label.get("grade_id"), label.get("points")
-        if type(name) is not str or type(points) not in (int, float) or not 0 <= points < math.inf:
-            raise AssignmentError(
-                f"{path}: cell {name!r} needs a grade_id and points of at least 0."
-            )
-        by_hand = cell_type != "code" or label.get("solution")
-        (manual if by_hand else automatic).append(GradedCell(name, float(points)))
-    for name, count in Counter(cell.name for cell in [*automatic, *manual]).items():
-        if count > 1:
-            raise AssignmentError(f"{path}: {count} cells have the grade_id {name!r}.")
-    return tuple(automatic), tuple(manual)
 
 
 def _match(checks: tuple[CheckInfo, ...], cells: tuple[GradedCell, ...]) -> None:

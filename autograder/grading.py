@@ -16,8 +16,6 @@ from policylab.sandbox import SandboxError
 
 __all__ = ["Grading"]
 
-GRACE_SECONDS = 20.0  # for what a check computes besides the student's code
-
 
 @dataclass
 class Grading:
@@ -60,7 +58,7 @@ class Grading:
 
     def wall_s(self, check: str) -> float:
         """Return the wall time that a check may take in all."""
-        return 2 * self.assignment.timeout_s(self.info(check)) + GRACE_SECONDS
+        return 2 * self.assignment.timeout_s(self.info(check)) + self.assignment.limits.grace_s
 
     def unmet_needs(self, check: str) -> str:
         """Return the titles of needed checks that did not pass; "" if all did.

@@ -25,7 +25,7 @@ from policylab.sandbox import Zygote
 __all__ = ["Progress", "run_checks"]
 
 MEMORY_BYTES = 4 << 30  # what the checks may allocate, whatever the student's code returns
-GRACE_SECONDS = 10.0  # beyond the limits that the child keeps by itself
+START_SECONDS = 60.0  # for a child's first message
 
 
 class Progress:
@@ -41,7 +41,7 @@ class Progress:
         self.finished: dict[str, Finished] = {}
         self.cell_errors: tuple[CellError, ...] = ()
         self.running = ""  # id of a check
-        self.limit_s = assignment.limits.load_s + GRACE_SECONDS  # for the next message
+        self.limit_s = START_SECONDS  # for the next message
         self.used_s = 0.0  # of the submission's limit
         self.is_complete = False
 
@@ -92,7 +92,7 @@ def run_checks(
     items = [item for item in session.items if id_of(item) not in grading.finished]
     for item, following in zip(items, [*items[1:], None], strict=True):
         check = id_of(item)
-        limit_s = assignment.limits.load_s + grading.wall_s(check) + GRACE_SECONDS
+        limit_s = assignment.limits.load_s + grading.wall_s(check) + assignment.limits.grace_s
         send(parent, {"kind": "start", "check": check, "limit_s": limit_s})
         runtestprotocol(item, log=False, nextitem=following)
         if grading.sandbox_failure:

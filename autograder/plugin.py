@@ -7,7 +7,7 @@ For maintainers:
 
 Checks are ordinary test functions marked with `@check`.  Each gets `student` (names of the
 notebook), `process` (to control it) and `draw` (hidden inputs), runs after those that it needs, and
-is skipped if one of them does not pass.  Graders run the same hooks in a lane (see `autograder.server`).
+is skipped if one of them does not pass.  A lane runs the same hooks (see `autograder.server`).
 """
 
 import signal
@@ -91,6 +91,7 @@ def id_of(item: pytest.Item) -> str:
     return check_id(item.obj)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a check if one that it needs did not pass."""
     unmet = item.config.stash[GRADING].unmet_needs(id_of(item))

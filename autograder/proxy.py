@@ -11,22 +11,28 @@ our own answer is sound; a property that is claimed must be measured again here.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from autograder.assignment import GradingLimits
+from autograder.assignment import Assignment, GradingLimits
 from autograder.cleaning import clean
 from autograder.connection import Budget, Connection
 from autograder.errors import StudentCrashed, StudentError, StudentFailure
 from autograder.handles import RemoteName, RemoteObject
 from policylab.sandbox import Limits, Zygote
 
-__all__ = ["Student", "StudentProcess"]
+__all__ = ["Student", "StudentProcess", "start_zygote"]
 
 MAX_LOAD_FAILURES = 2  # then the checks that are left are not run
-END_SECONDS = 5.0  # for giving a fork back
+START_SECONDS = 20.0  # for a worker's first answer
+FORK_SECONDS = 10.0  # for making a fork, and for ending it
+CPU_GRACE = 2  # CPU seconds beyond the wall time that the student's code may use
 OUTPUT_LIMIT = 20_000
+# The second is what torch imports at the first vector-Jacobian product, which takes seconds.  Each
+# megabyte here slows every fork, so torch._dynamo, which optimizers want, is not among them.
+PREIMPORT = ("torch", "torch.fx.experimental.symbolic_shapes")
 
 
 class StudentProcess:
@@ -58,6 +64,7 @@ class StudentProcess:
         self._zygote, self._cells, self._limits = zygote, tuple(cells), limits
         self._sources = {name: source.splitlines() for name, source in cells}
         self._load_failures: list[StudentFailure] = []
+        self._can_fork = True
         self._loaded: Connection | None = None  # idle, ready to fork
         self._current: Connection | None = None  # serves the check that runs
 
@@ -70,17 +77,14 @@ class StudentProcess:
             fresh: load the submission anew instead of forking the loaded state.
         """
         assert self._current is None, "checks run one after the other"
-        connection = self._new() if fresh else self._ready()
-        forks = connection.worker.can_fork and not fresh
+        connection, is_fork = self._start(seconds, fresh)
         connection.budget = Budget(seconds, self.budget)
         self._current = connection
         try:
-            if forks:
-                connection.request("fork", cpu_s=math.ceil(seconds) + 1)
             yield
         finally:
             self._current = None
-            if forks:
+            if is_fork:
                 self._give_back(connection)
             else:
                 connection.close()
@@ -161,38 +165,52 @@ class StudentProcess:
     def _request(self, operation: str, **fields: Any) -> Any:
         return self._connection().request(operation, **fields)
 
-    def _ready(self) -> Connection:
-        """Return a loaded worker: the idle one where there is one."""
+    def _start(self, seconds: float, fresh: bool) -> tuple[Connection, bool]:
+        """Return a connection to the submission's loaded state, and whether a fork serves it."""
+        if fresh:
+            return self._new(seconds), False
         connection, self._loaded = self._loaded, None
-        return self._new() if connection is None else connection
+        if connection is None:
+            connection = self._new(seconds)
+        if not (connection.worker.can_fork and self._can_fork):
+            return connection, False
+        try:
+            connection.budget = Budget(FORK_SECONDS)
+            connection.request("fork", cpu_s=math.ceil(seconds) + CPU_GRACE)
+            return connection, True
+        except StudentFailure:  # processes that the notebook left behind are in the way
+            connection.close()
+            self._can_fork = False
+            return self._new(seconds), False
 
     def _give_back(self, connection: Connection) -> None:
         """End the fork; the loaded state beneath it is kept for the next check."""
         if connection.failure is not None:
             return
         try:
-            connection.budget = Budget(END_SECONDS)
+            connection.budget = Budget(FORK_SECONDS)
             connection.request("end")
             self._loaded = connection
-        except StudentFailure:  # it is killed; the next check loads anew
-            pass
+        except StudentFailure:  # it does not end: the next check loads anew
+            connection.close()
 
-    def _new(self) -> Connection:
+    def _new(self, seconds: float) -> Connection:
         """Start a worker and run the notebook's cells in it."""
         if len(self._load_failures) >= MAX_LOAD_FAILURES:
             raise self._load_failures[-1]
-        limits = Limits(memory=self._limits.memory_mb << 20)
-        worker = self._zygote.spawn(limits)
-        connection = Connection(worker, self._sources, Budget(self._limits.load_s, self.budget))
+        cpu_s = math.ceil(self._limits.load_s + seconds) + CPU_GRACE
+        limits = Limits(memory=self._limits.memory_mb << 20, cpu_s=cpu_s)
+        connection = Connection(self._zygote.spawn(limits), self._sources, Budget(START_SECONDS))
         try:
+            connection.request("has", name="")  # the jail stands, and nothing of theirs has run yet
+            connection.budget = Budget(self._limits.load_s, self.budget)
             reports = connection.request("load", cells=[list(cell) for cell in self._cells])
             errors = list(self._cell_errors(connection, reports))
         except StudentFailure as failure:
             connection.close()
             self._load_failures.append(failure)
             raise
-        if not self.load_errors:
-            self.load_errors = errors
+        self.load_errors = errors
         return connection
 
     def _cell_errors(
@@ -215,3 +233,8 @@ class Student:
         if name.startswith("_"):
             raise AttributeError(name)
         return RemoteName(self._process, name)
+
+
+def start_zygote(assignment: Assignment, view: Path, backend: str) -> Zygote:
+    """Start a sandbox that has imported what the assignment's solution imports."""
+    return Zygote(view, backend=backend, preimport=(*PREIMPORT, *assignment.imports))

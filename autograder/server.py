@@ -26,6 +26,7 @@ from autograder.grading import Grading
 from autograder.job import Progress, run_checks
 from autograder.messages import MessageError, MessageTimeout, receive, send
 from autograder.plugin import GRADING, id_of
+from autograder.proxy import start_zygote
 from autograder.report import submission_result
 from autograder.results import SubmissionResult
 from policylab.sandbox import SandboxError, Zygote
@@ -151,7 +152,7 @@ class Server:
 
     def _ready_zygote(self) -> Zygote:
         if self.zygote is None:
-            self.zygote = Zygote(self.view, backend=self.backend)
+            self.zygote = start_zygote(self.assignment, self.view, self.backend)
         return self.zygote
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from autograder.assignment import Assignment
 from autograder.fingerprint import prepare
 from autograder.grading import Grading
-from autograder.proxy import StudentProcess
+from autograder.proxy import StudentProcess, start_zygote
 from autograder.secret import check_seed
 from autograder.submission import runnable_cells
-from policylab.sandbox import Zygote, choose_backend
+from policylab.sandbox import choose_backend
 
 __all__ = ["open_submission"]
 
@@ -22,7 +22,7 @@ def open_submission(assignment: Assignment, path: Path, backend: str | None) -> 
     else:
         cells = runnable_cells(_notebook(path))
     prepared = prepare(assignment)
-    zygote = Zygote(prepared.view.path, backend=backend or choose_backend())
+    zygote = start_zygote(assignment, prepared.view.path, backend or choose_backend())
     process = StudentProcess(zygote, cells, assignment.limits)
     seeds = {
         info.id: check_seed(prepared.secret, assignment.name, info.id) for info in assignment.checks

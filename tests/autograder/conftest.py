@@ -2,11 +2,22 @@
 """A small course in a temporary folder: one assignment, two graded cells, a handful of checks."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+import torch
+
+from autograder.assignment import GradingLimits, load_assignment
+from autograder.checker import Lane
+from autograder.fingerprint import prepare
+from autograder.proxy import PREIMPORT, StudentProcess
+from autograder.view import build_view
+from policylab.sandbox import Zygote, ZygoteDied
 
 TOY = "03_toy"
+BACKENDS = ("namespaces", "landlock")
+LIMITS = GradingLimits(load_s=5, check_s=5, submission_s=60, memory_mb=512)
 
 SETTINGS = """\
 title = "A toy"
@@ -16,11 +27,16 @@ given = []
 load_s = 3
 check_s = 2
 submission_s = 60
+grace_s = 2
 memory_mb = 512
 """
 
 CHECKS = """\
 # SPDX-License-Identifier: MIT
+import os
+import signal
+import time
+
 import torch
 
 from autograder.checking import assert_bool, assert_gradient, assert_tensor, check, raises
@@ -54,6 +70,29 @@ def test_is_even_refuses(student):
 def test_is_even_fresh(student, process):
     assert process.has("is_even")
     assert student.is_even(2) is True
+
+
+@check(cell="toy_4_trap", title="the answer is ok", timeout_s=0.5)
+def test_trap(student):
+    mode = student.trap()  # what a check could be made to do
+    if mode == "spin":
+        while True:
+            pass
+    if mode == "deaf":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(60)
+    if mode == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if mode == "fault":
+        raise ValueError("expected 17")
+    if mode == "memory":
+        torch.zeros(1 << 35)
+    assert mode == "ok", "expected 18"
+
+
+@check(cell="toy_4_trap", title="the next check is not touched", share=0)
+def test_zz_after_trap(student):
+    assert student.is_even(4) is True
 """
 
 ANSWER = {
@@ -64,6 +103,7 @@ ANSWER = {
         "        raise TypeError('an int, please')\n"
         "    return number % 2 == 0\n"
     ),
+    "toy_4_trap": "def trap():\n    return 'ok'\n",
 }
 
 
@@ -83,6 +123,7 @@ def write_course(root: Path) -> Path:
         graded_cell("toy_1_scale", 4),
         graded_cell("toy_2_is_even", 3),
         graded_cell("toy_3_why", 2, "markdown"),
+        graded_cell("toy_4_trap", 1),
     ]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (solution / f"{TOY}.ipynb").write_text(json.dumps(notebook))
@@ -232,3 +273,62 @@ def pretend_checks(monkeypatch):
     monkeypatch.setattr("autograder.grade.grade_jobs", grade)
     monkeypatch.setattr("autograder.preprocessors.sandbox_grade.grade_jobs", grade)
     return graded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Two cores are shared by lanes, zygotes and tests."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def backend(request):
+    """Each sandbox in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def session_course(tmp_path_factory):
+    """The course that lanes and zygotes of the whole session use; no test edits it."""
+    return write_course(tmp_path_factory.mktemp("session") / "course")
+
+
+@pytest.fixture(scope="session")
+def zygote(backend, session_course):
+    """A warm zygote; skips where the machine has no such sandbox."""
+    view = build_view(load_assignment(TOY, session_course))
+    try:
+        zygote = Zygote(view.path, backend=backend, preimport=PREIMPORT)
+    except ZygoteDied as error:
+        if os.environ.get("POLICYLAB_REQUIRE_SANDBOX"):
+            raise
+        pytest.skip(f"no {backend} sandbox here: {error}")
+    with zygote:
+        yield zygote
+
+
+@pytest.fixture
+def load(zygote):
+    """Load a source, or cells, as a submission: `process = load("def f(): ...")`."""
+    opened = []
+
+    def open_process(*sources, limits=LIMITS):
+        cells = [(f"cell{number}", source) for number, source in enumerate(sources)]
+        opened.append(StudentProcess(zygote, cells, limits))
+        return opened[-1]
+
+    yield open_process
+    for process in opened:
+        process.close()
+    zygote.kill_all()
+
+
+@pytest.fixture(scope="session")
+def lane(zygote, session_course):
+    """A warm lane of the toy assignment."""
+    assignment = load_assignment(TOY, session_course)
+    prepared = prepare(assignment)
+    lane = Lane(assignment, prepared.view, prepared.secret, zygote.backend)
+    lane.start()
+    yield lane
+    lane.close()

@@ -27,7 +27,11 @@ def edit_notebook(course, change):
 def test_reads_settings_cells_and_checks(toy_course):
     assignment = load_assignment(TOY, toy_course)
     assert assignment.title == "A toy" and assignment.limits.memory_mb == 512
-    assert assignment.cells == (GradedCell("toy_1_scale", 4.0), GradedCell("toy_2_is_even", 3.0))
+    assert assignment.cells == (
+        GradedCell("toy_1_scale", 4.0),
+        GradedCell("toy_2_is_even", 3.0),
+        GradedCell("toy_4_trap", 1.0),
+    )
     assert assignment.manual_cells == (GradedCell("toy_3_why", 2.0),)
     assert assignment.state_dir == toy_course / ".autograder"
 
@@ -35,13 +39,13 @@ def test_reads_settings_cells_and_checks(toy_course):
 def test_checks_come_after_those_they_need(toy_course):
     ids = [check.id for check in load_assignment(TOY, toy_course).checks]
     assert ids.index("scale_value") < ids.index("scale_gradient")  # the file has them reversed
-    assert len(ids) == 5
+    assert len(ids) == 7
 
 
 def test_points_are_split_by_shares(toy_course):
     scores = load_assignment(TOY, toy_course).max_scores()
     assert scores["scale_gradient"] == 3.0 and scores["scale_value"] == 1.0  # 4 points as 3 : 1
-    assert sum(scores.values()) == 7.0
+    assert sum(scores.values()) == 8.0
 
 
 def test_limit_of_a_check_is_its_own_or_the_assignments(toy_course):
