@@ -222,10 +222,12 @@ def _grade_id(cell: Notebook) -> str:
 
 
 def _solutions(assignment: Assignment) -> dict[str, str]:
-    """Return the solution notebook's answer cells by function."""
+    """Return the solution notebook's answer cells by function, without nbgrader's markers."""
     notebook = json.loads(assignment.notebook.read_text(encoding="utf-8"))
     return {
-        function_of(_grade_id(cell).removesuffix("_answer")): "".join(cell["source"])
+        function_of(_grade_id(cell).removesuffix("_answer")): "".join(
+            line for line in cell["source"] if not line.strip().startswith("### ")
+        )
         for cell in notebook["cells"]
         if _grade_id(cell).endswith("_answer")
     }

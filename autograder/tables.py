@@ -36,7 +36,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def points(value: float | None) -> str:
     """Return points without trailing zeros, "-" for none."""
-    return "-" if value is None else f"{round(value, 2):g}"
+    return "-" if value is None else f"{round(value, 3):g}"
 
 
 def grade_table(rows: Sequence[GradeRow]) -> Table:

@@ -91,7 +91,7 @@ def test_text_of_the_student_is_never_markup(page_of, answering, text):
         answering(toy_3_why=text, toy_1_scale_answer=f"# {text}\nx = '''{text}'''")
     )
     allowed = "html head meta title style body header main section nav table thead tbody tr th td"
-    allowed += " h1 h2 p ul li a span strong code pre div footer"
+    allowed += " h1 h2 p ul li a span strong code pre div footer details summary"
     assert {tag for tag, _ in page.tags} <= set(allowed.split())
     assert page.open == []
     for tag, attributes in page.tags:
