@@ -119,7 +119,7 @@ def _set_limits(limits: dict[str, Any], base: int, count_processes: bool) -> Non
     jail.set_rlimit("RLIMIT_STACK", 16 << 20)
     jail.set_rlimit("RLIMIT_AS", base + limits["memory"])
     if count_processes:
-        jail.set_rlimit("RLIMIT_NPROC", limits["processes"])
+        jail.set_rlimit("RLIMIT_NPROC", limits["processes"] + 1)  # one is the supervisor
 
 
 def _open_streams() -> None:

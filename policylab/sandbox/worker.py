@@ -172,23 +172,31 @@ class Server:
 
     # ---- a fork of the loaded state for each check
     def fork(self, request: dict[str, Any]) -> None:
+        """Fork, then serve in the child while the parent waits for it to end."""
         if not self.can_fork or self.fork_end is not None:
-            error = RuntimeError("this worker cannot be forked")
-            self.channel.send({"id": request["id"], "exc": describe(error)})
-            return
+            return self.refuse(request, RuntimeError("this worker cannot be forked"))
         flush_streams()
         read_end, write_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.close(read_end)
-                self.fork_end = write_end
-                inner.confine_check(request.get("cpu_s"))
-            except BaseException:
-                os._exit(SETUP_FAILED)
-            self.channel.send({"id": request["id"], "v": None})
-            return
-        os.close(write_end)
+        random_state = random.getstate()
+        try:
+            pid = os.fork()
+        except OSError as error:  # the code left too many processes behind
+            os.close(read_end)
+            os.close(write_end)
+            return self.refuse(request, error)
+        if pid:
+            os.close(write_end)
+            return self.wait_for_fork(pid, read_end)
+        try:
+            random.setstate(random_state)  # Python seeds it anew in a fork
+            os.close(read_end)
+            self.fork_end = write_end
+            inner.confine_check(request.get("cpu_s"))
+        except BaseException:
+            os._exit(SETUP_FAILED)
+        self.channel.send({"id": request["id"], "v": None})
+
+    def wait_for_fork(self, pid: int, read_end: int) -> None:
         _, status, usage = os.wait4(pid, 0)
         end_id = os.read(read_end, 64)
         os.close(read_end)
@@ -213,12 +221,13 @@ class Server:
     def end(self, request: dict[str, Any]) -> None:
         """In a fork: hand the id of this request to the parent, which replies once we are gone."""
         if self.fork_end is None:
-            error = RuntimeError("there is no fork to end")
-            self.channel.send({"id": request["id"], "exc": describe(error)})
-            return
+            return self.refuse(request, RuntimeError("there is no fork to end"))
         flush_streams()
         os.write(self.fork_end, str(request["id"]).encode())
         os._exit(0)
+
+    def refuse(self, request: dict[str, Any], error: Exception) -> None:
+        self.channel.send({"id": request["id"], "exc": describe(error)})
 
     # ---- loop
     def serve(self, request: dict[str, Any], buffers: list[bytearray]) -> None:
