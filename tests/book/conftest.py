@@ -98,6 +98,7 @@ def open_page(browser):
         context = browser.new_context(
             color_scheme=scheme, viewport={"width": width, "height": height}
         )
+        context.set_default_timeout(120_000)  # ms; cores may be shared with other tests
         contexts.append(context)
         return context.new_page()
 
