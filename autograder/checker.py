@@ -165,6 +165,9 @@ class Lane:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     def _kill(self) -> None:
         process = self._process
@@ -175,7 +178,7 @@ class Lane:
                 pass
 
     def _log_tail(self) -> str:
-        if self._log is None or self._log.closed:
+        if self._log is None:
             return ""
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - LOG_BYTES))

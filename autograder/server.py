@@ -62,8 +62,10 @@ class Server:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Serve submissions instead of running the checks once."""
         missing = {info.id for info in self.assignment.checks} - set(map(id_of, session.items))
-        if session.testsfailed or missing:
-            raise pytest.UsageError(f"checks that pytest could not collect: {sorted(missing)}")
+        if session.testsfailed:
+            raise session.Interrupted("a file of checks does not import")
+        if missing:
+            raise pytest.UsageError(f"checks that pytest did not find: {sorted(missing)}")
         self._ready_zygote()
         _warm_up()
         gc.collect()
