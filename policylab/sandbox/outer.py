@@ -38,6 +38,10 @@ def main() -> NoReturn:
         view = VIEW
     else:
         view = config["view"]
+        if pid := os.fork():
+            _wait_outside(pid, view)
+        jail.die_with_parent()
+        os.setsid()
         # opened before Landlock: the zygote counts its tasks and its size by them
         config["fds"] += _proc_fds()
         if throwaway is not None:
@@ -92,8 +96,7 @@ def _enter_namespaces(config: dict[str, Any], throwaway: int | None) -> None:
         jail.write_id_maps(uid, gid)
     else:  # as root: build the tree with real privileges, then give them up
         jail.unshare(*kinds)
-    pid = os.fork()
-    if pid:
+    if pid := os.fork():
         _wait_outside(pid)
     jail.die_with_parent()
     os.setsid()
@@ -103,9 +106,12 @@ def _enter_namespaces(config: dict[str, Any], throwaway: int | None) -> None:
         jail.become(throwaway)
 
 
-def _wait_outside(pid: int) -> NoReturn:
+def _wait_outside(pid: int, view: str | None = None) -> NoReturn:
+    """Wait for the zygote, which ends with the checker; then remove its copy of the view."""
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))
     _, status = os.waitpid(pid, 0)
+    if view is not None:
+        shutil.rmtree(view, ignore_errors=True)
     os._exit(os.waitstatus_to_exitcode(status) & 255)
 
 

@@ -22,6 +22,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ class Zygote:
         self.backend = backend
         self.dead: str | None = None
         self._owner = os.getpid()
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._stack = contextlib.ExitStack()
         self._log = os.memfd_create("zygote-log")
         self._stack.callback(os.close, self._log)
@@ -143,7 +145,9 @@ class Zygote:
 
     def spawn(self, limits: Limits | None = None) -> Worker:
         """Fork a fresh worker. Raises: ZygoteDied."""
-        return Worker(self, limits or Limits())
+        worker = Worker(self, limits or Limits())
+        self._workers.add(worker)
+        return worker
 
     def kill_all(self) -> int:
         """End all workers, those of a killed fork of this process too; return their number."""
@@ -216,6 +220,8 @@ class Zygote:
     def close(self) -> None:
         """End the zygote and all its workers; in a fork of its owner only let go of it."""
         self.dead = self.dead or "the zygote was closed"
+        for worker in self._workers:
+            worker.let_go()
         if os.getpid() != self._owner:
             self._control.close()
             return

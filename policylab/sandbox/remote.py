@@ -53,7 +53,7 @@ class Worker:
             fds = [theirs.fileno(), output_write, status_write]
             zygote.request("spawn", fds, worker=self._id, limits=dataclasses.asdict(limits))
         except BaseException:
-            self._close()
+            self.let_go()
             raise
         finally:
             theirs.close()
@@ -96,7 +96,7 @@ class Worker:
                 report |= self._status()
             self.pump.drain_quietly()
         finally:
-            self._close()
+            self.let_go()
         self._death = classify(report, self.limits, self.zygote.info["rss_kb"], why)
         self.dead = self._death.detail
         return self._death
@@ -108,7 +108,8 @@ class Worker:
             return {}
         return json.loads(data) if data else {}
 
-    def _close(self) -> None:
+    def let_go(self) -> None:
+        """Close our ends; the worker ends with its zygote."""
         self.channel.sock.close()
         self.pump.close()
         if self._status_fd >= 0:
@@ -122,4 +123,4 @@ class Worker:
         if self.zygote.dead is None:
             self.kill("it was no longer needed")
         else:
-            self._close()
+            self.let_go()

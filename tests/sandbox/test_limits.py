@@ -34,9 +34,14 @@ def test_an_end_is_told_apart(zygote, source, kind, detail):
 
 
 def test_a_stack_overflow_in_c_is_a_crash(zygote):
-    source = (
-        "import sys\nsys.setrecursionlimit(10**9)\nx = int\nfor _ in range(10**6): x = (x,)\nisinstance('', x)"
-    )
+    source = """
+import sys
+sys.setrecursionlimit(10**9)
+kinds = int
+for _ in range(10**6):
+    kinds = (kinds,)
+isinstance("", kinds)
+"""
     death = death_of(zygote, source)
     assert death.kind in ("signal", "memory")
 
