@@ -153,7 +153,7 @@ class GPT(nn.Module):
         positions = (real.cumsum(dim=1) - 1).clamp(min=0)[:, start:]
         index = torch.arange(L, device=ids.device)
         causal = index <= index[start:, None]  # (S, L)
-        # A pad looks at itself: for a row that may look at nothing, some attention kernels give NaN.
+        # A pad looks at itself: some attention kernels give NaN where a row may look at nothing.
         itself = index == index[start:, None]
         visible = ((causal & real[:, None, :]) | itself)[:, None]  # (B, 1, S, L)
 
