@@ -53,10 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
+    except Exception as error:
         if arguments.debug:
             raise
-        print(f"autograder: {clean(str(error), 2000)}", file=sys.stderr)
+        print(f"autograder: {clean(str(error), 2000) or type(error).__name__}", file=sys.stderr)
         return 2
 
 

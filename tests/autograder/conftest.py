@@ -142,7 +142,47 @@ def toy_answer():
     return dict(ANSWER)
 
 
-# For the gradebook's side: the same assignment with a whole notebook, released.
+# For the gradebook's side: a smaller assignment of the same name with a whole notebook, released.
+
+CLASS_CHECKS = """\
+from autograder.checking import assert_bool, assert_gradient, assert_tensor, check, raises
+
+import torch
+
+
+@check(cell="toy_1_scale", share=3, title="the gradient is the factor", needs=("scale_value",))
+def test_scale_gradient(student, draw):
+    x = draw.normal(4).requires_grad_()
+    assert_gradient(student.scale(x, 3.0).sum(), x, torch.full((4,), 3.0))
+
+
+@check(cell="toy_1_scale", share=1, title="multiplies each number", hint="use *")
+def test_scale_value(student, draw):
+    x = draw.normal(4)
+    assert_tensor(student.scale(x, 3.0), 3 * x)
+
+
+@check(cell="toy_2_is_even", share=2, title="tells even from odd", hint="look at the last bit")
+def test_is_even_both_answers(student, draw):
+    for number in draw.shuffled(range(6)):
+        assert_bool(student.is_even(number), number % 2 == 0)
+
+
+@check(cell="toy_2_is_even", title="refuses text", needs=("is_even_both_answers",))
+def test_is_even_refuses(student):
+    with raises("TypeError"):
+        student.is_even("two")
+"""
+
+CLASS_ANSWERS = {
+    "toy_1_scale": "def scale(x, factor):\n    return x * factor\n",
+    "toy_2_is_even": (
+        "def is_even(number):\n"
+        "    if type(number) is not int:\n"
+        "        raise TypeError('an int, please')\n"
+        "    return number % 2 == 0\n"
+    ),
+}
 
 
 def labelled(name, source, cell_type="code", **label):
@@ -162,10 +202,10 @@ def whole_notebook():
     comment = "# The hidden checks of this exercise run elsewhere."
     cells = [
         labelled("setup", "import math", locked=True),
-        answer_cell("toy_1_scale", ANSWER["toy_1_scale"]),
+        answer_cell("toy_1_scale", CLASS_ANSWERS["toy_1_scale"]),
         labelled("toy_1_scale_visible", "assert scale(2, 3) == 6", locked=True),
         labelled("toy_1_scale", comment, grade=True, locked=True, points=4),
-        answer_cell("toy_2_is_even", ANSWER["toy_2_is_even"]),
+        answer_cell("toy_2_is_even", CLASS_ANSWERS["toy_2_is_even"]),
         labelled("toy_2_is_even", comment, grade=True, locked=True, points=3),
         labelled("toy_3_why", "Because.", "markdown", grade=True, solution=True, points=2),
         labelled("toy_explore", "while True:\n    pass", locked=True),
@@ -183,10 +223,17 @@ def released_template(tmp_path_factory):
     from autograder.release import release
 
     root = write_course(tmp_path_factory.mktemp("released") / "course")
+    (root / "autograder" / "checks" / TOY / "test_toy.py").write_text(CLASS_CHECKS)
     (root / "solutions" / TOY / f"{TOY}.ipynb").write_text(json.dumps(whole_notebook()))
     shutil.copy(Path(__file__).parents[2] / "nbgrader_config.py", root)
     release(find_course(root), TOY)
     return root
+
+
+@pytest.fixture
+def class_answers():
+    """Right answers of the released assignment, by graded cell."""
+    return dict(CLASS_ANSWERS)
 
 
 @pytest.fixture
