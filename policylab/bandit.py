@@ -2,7 +2,7 @@
 """A softmax policy on a four-armed bandit: the smallest policy-gradient run there is.
 
 The setting (four tiers of response quality, the step size, the moving baseline) is that of the blog
-post the course starts from; its credits are on the book's errata page.
+post the course starts from, which the book's chapter 02 cites.
 """
 
 from collections.abc import Callable, Iterator
