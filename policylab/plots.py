@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit  # type: ignore[import-untyped]
+from scipy.special import stdtrit
 
 # Okabe and Ito's colours that reach a contrast of 3:1 on white, told apart with any colour vision.
 COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#6a3d9a", "#333333")
