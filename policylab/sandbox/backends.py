@@ -28,6 +28,7 @@ BACKENDS = ("namespaces", "landlock")  # the strongest first
 VARIABLE = "POLICYLAB_SANDBOX"
 
 _PROBE_SECONDS = 30.0
+_PROC_SYS = Path("/proc/sys")
 _SYSCTLS = {
     "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
     "kernel/unprivileged_userns_clone": ("0", "1"),
@@ -120,7 +121,7 @@ def _fix(name: str) -> str:
         return "see the reason; Landlock itself is there"
     for path, (bad, good) in _SYSCTLS.items():
         with contextlib.suppress(OSError):
-            if Path("/proc/sys", path).read_text().strip() == bad:
+            if Path(_PROC_SYS, path).read_text().strip() == bad:
                 return f"as root: sysctl {path.replace('/', '.')}={good}"
     if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
         return "let the container make namespaces and mounts (its seccomp profile forbids them)"

@@ -14,6 +14,7 @@ import random
 import resource
 import signal
 import struct
+from collections.abc import Iterable
 
 from policylab.sandbox import syscalls
 
@@ -124,26 +125,36 @@ def write_id_maps(uid: int, gid: int) -> None:
 
 def throwaway_id() -> int | None:
     """Return a uid that belongs to no account; None if this user namespace maps no other uid."""
-    with open("/proc/self/uid_map") as file:
-        ranges = [tuple(map(int, line.split())) for line in file]
-    with open("/proc/self/gid_map") as file:
-        groups = [tuple(map(int, line.split())) for line in file]
+    users, groups = _id_map("uid_map"), _id_map("gid_map")
     low, high = _THROWAWAY_IDS
-    top = min(max(first + count for first, _, count in ids) for ids in (ranges, groups))
+    top = min(max(ids.stop for ids in ranges) for ranges in (users, groups))
     if top < high:  # a container's map: take the upper half of what there is
-        low, high = top // 2, top - 2
-    for _ in range(100):
-        candidate = random.SystemRandom().randrange(low, high) if high > low else 0
-        if candidate > 0 and _is_mapped(candidate, ranges) and _is_mapped(candidate, groups):
-            try:
-                pwd.getpwuid(candidate)
-            except KeyError:
-                return candidate
+        low, high = max(1, top // 2), top - 2
+    for _ in range(100 if high > low else 0):
+        candidate = random.SystemRandom().randrange(low, high)
+        mapped = all(any(candidate in ids for ids in ranges) for ranges in (users, groups))
+        if mapped and not _has_account(candidate):
+            return candidate
     return None
 
 
-def _is_mapped(number: int, ranges: list[tuple[int, ...]]) -> bool:
-    return any(first <= number < first + count for first, _, count in ranges)
+def parse_id_map(lines: Iterable[str]) -> list[range]:
+    """Return the ids that a user namespace knows, from the lines of its uid_map or gid_map."""
+    rows = [[int(word) for word in line.split()] for line in lines]
+    return [range(first, first + count) for first, _, count in rows]
+
+
+def _id_map(name: str) -> list[range]:
+    with open(f"/proc/self/{name}") as file:
+        return parse_id_map(file)
+
+
+def _has_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
 
 
 def become(number: int) -> None:
