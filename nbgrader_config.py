@@ -18,18 +18,17 @@ c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
 
 # Students' code never runs in nbgrader's process: Rebuild puts the submission's cells back into the
-# released shape, SandboxGrade writes what the hidden checks gave, SaveGrades records it.
+# released shape, SandboxGrade writes what the hidden checks gave, SaveGrades records it.  Rebuild
+# writes every label itself, so nbgrader's check of labels, a third of the time, is left out.
 c.Autograde.sanitize_preprocessors = [
     "autograder.preprocessors.rebuild.Rebuild",
     "nbgrader.preprocessors.OverwriteKernelspec",
-    "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
     "autograder.preprocessors.sandbox_grade.SandboxGrade",
     "nbgrader.preprocessors.LimitOutput",
     "autograder.preprocessors.save_grades.SaveGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
 # Feedback: our template first.  nbgrader's own stay in the list, because formgrader asks for them.

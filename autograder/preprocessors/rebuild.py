@@ -156,7 +156,7 @@ def _normalise(cell: NotebookNode, number: int) -> None:
 
 
 class Rebuild(NbGraderPreprocessor):
-    """nbgrader's step around `rebuild`; must stand before CheckCellMetadata."""
+    """nbgrader's step around `rebuild`; must stand first."""
 
     staged = Bool(
         False, help="the notebook is a clean copy of autograder's own, with notes in its metadata"

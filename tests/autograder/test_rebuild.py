@@ -4,6 +4,7 @@ import copy
 import pytest
 from nbformat import validate
 from nbformat.notebooknode import from_dict
+from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.preprocessors.rebuild import SourceCell, rebuild
 from autograder.submission import runnable_cells
@@ -124,6 +125,15 @@ def test_nothing_saved_survives(submitted):
     assert all(not cell.get("outputs") for cell in rebuilt.cells)
     assert "attachments" not in rebuilt.cells[4]
     assert rebuilt.cells[1].metadata.keys() == {"nbgrader"}
+
+
+def test_what_comes_out_is_valid_for_nbgrader_whatever_came_in(submitted):
+    for cell, junk in zip(submitted.cells, [{}, {"schema_version": 1}, 5, None, "x"], strict=True):
+        cell.metadata.nbgrader = junk
+    submitted.cells += copy.deepcopy(submitted.cells)
+    rebuilt, _ = rebuild(submitted, SOURCES)
+    MetadataValidator().validate_nb(rebuilt)
+    validate(rebuilt)
 
 
 def test_an_answer_renamed_to_an_exploration_is_not_hidden_from_the_grader(submitted):
