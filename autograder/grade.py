@@ -30,6 +30,7 @@ from autograder.run_record import RunRecord
 from autograder.secret import new_secret
 from autograder.submission import runnable_cells
 from autograder.suggest import did_you_mean
+from policylab.sandbox import backends
 
 __all__ = ["GradeRow", "Progress", "grade_assignment"]
 
@@ -91,6 +92,11 @@ def grade_assignment(
     Raises: CourseError, AssignmentError, and whatever says that no sandbox is safe here.
     """
     course.require_assignment(name)
+    if unsafe_no_sandbox and not can_go_unsafe():
+        raise CourseError(
+            "--unsafe-no-sandbox: this version cannot run student code without a sandbox. "
+            "Grade on a machine where `autograder doctor` finds one."
+        )
     if not is_released(course, name):
         raise CourseError(f"{name} is not in the gradebook. Run: autograder release {name}")
     folders, refused = _submitted(course, name, students)
@@ -104,6 +110,11 @@ def grade_assignment(
     grades = {grade.student: grade for grade in read_grades(course, name)}
     rows = [replace(row, grade=grades.get(row.student)) for row in [*rows, *refused]]
     return sorted(rows, key=lambda row: row.student)
+
+
+def can_go_unsafe() -> bool:
+    """Whether the sandbox package offers an unjailed worker at all."""
+    return getattr(backends, "UNSAFE", "") == UNSAFE_BACKEND
 
 
 def _submitted(

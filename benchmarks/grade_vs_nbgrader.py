@@ -7,8 +7,8 @@
 The notebook is the released one with the solution's answers in it; each submission differs in a
 comment, so that no result is replayed.  Three commands take turns:
 
-stock      `nbgrader autograde` as installed, one submission: it starts a kernel and runs every cell;
-           the graded cells hold the notebook's own visible asserts
+stock      `nbgrader autograde` as installed, one submission: a kernel runs every cell; the graded
+           cells hold the notebook's own visible asserts
 lean       the same, without the explorations (plots, training), which our grader does not run
 ours       `autograder grade` on a class: all hidden checks in the jail, and the gradebook
 

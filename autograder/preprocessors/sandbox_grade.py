@@ -29,6 +29,7 @@ __all__ = ["UNSAFE_BACKEND", "VERDICT", "SandboxGrade", "is_test_cell", "write_v
 
 #: Media type of the output's machine-readable part; what feedback shows is made from it.
 VERDICT = "application/vnd.policylab.verdict+json"
+#: What a result names as its backend where student code ran with our own rights.
 UNSAFE_BACKEND = "none"
 FAULT_NOTE = "This could not be checked automatically; a person will grade it."
 
