@@ -153,6 +153,21 @@ def test_nbgrader_itself_gives_the_same_score(released_course, hand_in, answerin
     assert read_grades(released_course, TOY) == before
 
 
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")  # nbgrader's own
+def test_formgraders_button_gives_the_same_score(released_course, hand_in, answering):
+    from nbgrader.apps import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
+    hand_in("ada", answering(**PASSED))
+    config = released_course.config()
+    api = NbGraderAPI(CourseDirectory(config=config), config=config)
+    outcome = api.autograde(TOY, "ada")
+    assert outcome["success"], outcome
+    assert read_grades(released_course, TOY)[0].automatic == 7
+    row = grade(released_course)["ada"]
+    assert (row.is_new, row.grade.automatic) == (True, 7)
+
+
 def test_no_execute_does_not_let_saved_outputs_count(released_course, hand_in):
     def forged(notebook):
         notebook["cells"][3]["outputs"] = [
