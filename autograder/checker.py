@@ -66,7 +66,7 @@ class Lane:
         """
         self._stop()
         ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile("ab+")  # appended to: both sides share its offset
         self._process = subprocess.Popen(
             [sys.executable, "-m", "autograder.server", str(theirs.fileno())],
             env=_environment(),
