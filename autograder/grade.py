@@ -20,7 +20,7 @@ from nbformat.notebooknode import from_dict
 from autograder.assignment import Assignment, load_assignment
 from autograder.converters import ConversionError, convert
 from autograder.course import STAGED, STUDENT_NAME, Course, CourseError
-from autograder.gradebook import StudentGrade, is_released, read_grades
+from autograder.gradebook import StudentGrade, is_released, read_grades, short_name
 from autograder.intake import Submission, read_submission, stage
 from autograder.pool import Job, grade_jobs, job_key, prepare
 from autograder.preprocessors.rebuild import read_source_cells, rebuild
@@ -251,7 +251,17 @@ def _notes(work: _Work, result: SubmissionResult) -> tuple[str, ...]:
     errors = [f"{error.cell} raised {error.type}" for error in result.cell_errors]
     unsafe = ["graded without a sandbox"] if result.backend == UNSAFE_BACKEND else []
     note = [result.note] if result.note else []
-    return (*note, *errors, *work.submission.warnings, *work.repairs, *unsafe)
+    return (*note, *errors, *_limits_met(result), *work.submission.warnings, *work.repairs, *unsafe)
+
+
+def _limits_met(result: SubmissionResult) -> list[str]:
+    """Name the exercises whose checks ended at a limit or with the process."""
+    met = {(check.status, check.cell) for check in result.checks}
+    return [
+        f"{status} in {short_name(cell)}"
+        for status, cell in sorted(met)
+        if status in ("timeout", "memory", "crashed")
+    ]
 
 
 def _is_written(course: Course, student: str, name: str) -> bool:

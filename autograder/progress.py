@@ -33,7 +33,9 @@ class _Reporter:
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
-        self.tasks = {name: bar.add_task(text, total=None) for name, text in WORDS.items()}
+        self.tasks = {
+            name: bar.add_task(text, total=None, visible=False) for name, text in WORDS.items()
+        }
 
     def __call__(self, stage: str, done: int, size: int) -> None:
-        self.bar.update(self.tasks[stage], completed=done, total=size)
+        self.bar.update(self.tasks[stage], completed=done, total=size, visible=True)

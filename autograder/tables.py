@@ -104,8 +104,8 @@ def _by_hand(row: GradeRow) -> str:
 
 
 def _notes(notes: Sequence[str]) -> str:
-    shown = [one_line(note, 200) for note in notes[:3]]
-    return "; ".join([*shown, f"and {len(notes) - 3} more"] if len(notes) > 3 else shown)
+    shown = [one_line(note, 200) for note in notes[:2]]
+    return "; ".join([*shown, f"and {len(notes) - 2} more"] if len(notes) > 2 else shown)
 
 
 def _cell_names(rows: Sequence[GradeRow]) -> list[str]:
