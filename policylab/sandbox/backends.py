@@ -118,7 +118,10 @@ def _fix(name: str) -> str:
             return (
                 "a kernel from Linux 5.13 on, with landlock in its list of LSMs (boot option lsm=)"
             )
-        return "see the reason; Landlock itself is there"
+        return (
+            "as root, an interpreter and an environment that ordinary users can read (for example "
+            "below /opt); or run as an ordinary user"
+        )
     for path, (bad, good) in _SYSCTLS.items():
         with contextlib.suppress(OSError):
             if Path(_PROC_SYS, path).read_text().strip() == bad:

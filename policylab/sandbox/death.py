@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 Kind = Literal["memory", "cpu", "signal", "exit", "killed", "setup"]
 
-_SETUP_FAILED = 71
 _CRASH_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 _NEAR_LIMIT = 0.7
 
@@ -51,8 +50,8 @@ def classify(report: Any, limits: Limits, base_rss_kb: int, why: str = "it ended
     """Judge how a process ended.
 
     Args:
-        report: "code" (negative: a signal), "cpu_s", "maxrss_kb", "asked" (we killed it), "fail".
-            For a fork it was written next to student code: nothing in it is relied upon.
+        report: "code" (negative: a signal), "cpu_s", "maxrss_kb"; from our own side of the jail
+            also "asked" (we killed it) and "fail" (it could not be set up).
         base_rss_kb: memory of the zygote, which a worker shares.
         why: the reason we had for killing it.
     """
@@ -62,7 +61,7 @@ def classify(report: Any, limits: Limits, base_rss_kb: int, why: str = "it ended
     def death(kind: Kind, detail: str) -> Death:
         return Death(kind, detail, float(cpu_s), int(rss))
 
-    if "fail" in fields or code == _SETUP_FAILED:
+    if "fail" in fields:
         return death("setup", f"the jail could not be set up: {str(fields.get('fail', ''))[:500]}")
     if fields.get("asked") or "code" not in fields:
         return death("killed", why)
@@ -78,6 +77,14 @@ def classify(report: Any, limits: Limits, base_rss_kb: int, why: str = "it ended
         return death("memory", f"the process crashed near its limit of {limits.memory >> 20} MiB")
     name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
     return death("signal", f"the process ended by signal {name}")
+
+
+def claimed(report: Any) -> dict[str, Any]:
+    """Keep of a report written next to student code what cannot blame us: a claim all the same."""
+    fields = report if isinstance(report, dict) else {}
+    return {"code": 1} | {
+        key: fields[key] for key in ("code", "cpu_s", "maxrss_kb") if key in fields
+    }
 
 
 def _number(value: Any) -> float:

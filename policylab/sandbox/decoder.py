@@ -55,6 +55,7 @@ class Decoder:
         self.tensors: list[Any] = []
         self.torch, self.numpy = loaded("torch"), loaded("numpy")
         self._count = itertools.count(1)
+        self._collisions_left = MAX_NON_STRING_KEYS**2
 
     def decode(self, node: Node) -> Any:
         """Return the value of a node. Raises: WireError whatever the hostile node does."""
@@ -90,15 +91,17 @@ class Decoder:
     def _dict(self, node: dict[str, Node], depth: int) -> dict[Any, Any]:
         pairs = _list(node)
         require(all(type(pair) is list and len(pair) == 2 for pair in pairs), "a malformed dict")
-        odd = sum(type(key) is not str for key, _ in pairs)
-        require(odd <= MAX_NON_STRING_KEYS, "too many keys that are not strings")
+        self._spend(sum(type(key) is not str for key, _ in pairs))
         return {self._value(k, depth + 1): self._value(v, depth + 1) for k, v in pairs}
 
     def _set(self, node: dict[str, Node], depth: int) -> set[Any]:
         items = _list(node)
-        odd = sum(type(item) is not str for item in items)
-        require(odd <= MAX_NON_STRING_KEYS, "too many members that are not strings")
+        self._spend(sum(type(item) is not str for item in items))
         return {self._value(item, depth + 1) for item in items}
+
+    def _spend(self, odd_keys: int) -> None:
+        self._collisions_left -= odd_keys**2
+        require(self._collisions_left >= 0, "too many keys that are not strings")
 
     def _complex(self, node: dict[str, Node], depth: int) -> complex:
         real, imaginary = _list(node)

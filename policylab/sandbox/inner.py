@@ -80,7 +80,11 @@ def confine(
 
 
 def confine_check(cpu_s: int | None) -> None:
-    """In a fork of a loaded worker: no more processes, no signals to others, nothing to write."""
+    """In a fork of a loaded worker: no more processes, no signals to others, nothing to write.
+
+    It keeps the checks of honest code apart. It is no line of defence: the code that was loaded
+    could have replaced it, and is confined by the worker's own jail.
+    """
     jail.set_rlimit("RLIMIT_FSIZE", 0)
     if cpu_s:
         jail.set_rlimit("RLIMIT_CPU", cpu_s, cpu_s + 1)

@@ -242,5 +242,5 @@ def _require_readable(layout: Layout, view: str) -> None:
         raise SandboxError(
             f"as root the landlock backend runs student code under a uid of its own, which cannot "
             f"read {path}. Use an interpreter and an environment that ordinary users can read "
-            f"(for example below /opt), run as an ordinary user, or use the namespaces backend."
+            f"(for example below /opt), or run as an ordinary user."
         )

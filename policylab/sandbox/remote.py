@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from policylab.sandbox.death import Death, Limits, classify
+from policylab.sandbox.death import Death, Limits, claimed, classify
 from policylab.sandbox.output import OutputPump
 from policylab.sandbox.values import WireError
 from policylab.sandbox.wire import Channel
@@ -70,7 +70,9 @@ class Worker:
         if type(message) is not dict:
             raise WireError("a frame that is no message")
         if "died" in message:
-            raise ForkDied(classify(message["died"], self.limits, self.zygote.info["rss_kb"]))
+            raise ForkDied(
+                classify(claimed(message["died"]), self.limits, self.zygote.info["rss_kb"])
+            )
         return message, buffers
 
     def kill(self, why: str) -> Death:

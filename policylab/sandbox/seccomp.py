@@ -51,6 +51,8 @@ class Program:
         if architecture == "x86_64":
             self._emit(_AT_LEAST, _X32_BIT, 0, 1)
             self._emit(_RETURN, KILL_PROCESS)
+        self._emit(_AT_LEAST, syscalls.NEWEST + 1, 0, 1)
+        self._emit(_RETURN, refuse(errno.ENOSYS))  # calls that nobody has looked at yet
 
     def _emit(self, code: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
         self.instructions.append(struct.pack("HBBI", code, if_true, if_false, value & 0xFFFF_FFFF))

@@ -8,6 +8,7 @@ column is the one that runs in the tests; the aarch64 column is the kernel's gen
 import platform
 
 ARCHITECTURES = ("x86_64", "aarch64")
+NEWEST = 469  # of Linux 6.18; both tables have the same numbers from 424 on
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 # Refused with EPERM: new channels to the outside, memory that no limit counts, other processes,
@@ -19,9 +20,17 @@ bind 49 200
 listen 50 201
 shmget 29 194
 shmat 30 196
+shmctl 31 195
 semget 64 190
+semop 65 193
+semctl 66 191
+semtimedop 220 192
 msgget 68 186
+msgsnd 69 189
+msgrcv 70 188
+msgctl 71 187
 mq_open 240 180
+mq_unlink 241 181
 memfd_create 319 279
 memfd_secret 447 447
 ptrace 101 117
@@ -107,6 +116,10 @@ setfsuid 122 151
 setfsgid 123 152
 setrlimit 160 164
 sched_setaffinity 203 122
+sched_setparam 142 118
+sched_setscheduler 144 119
+sched_setattr 314 274
+setpriority 141 140
 ioprio_set 251 30
 migrate_pages 256 238
 move_pages 279 239

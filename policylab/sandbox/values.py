@@ -16,7 +16,8 @@ from typing import Any
 MAX_DEPTH = 40
 MAX_NODES = 500_000
 # Integers can be chosen to collide, which makes building a dict quadratic (8,000 keys took 1.3 s).
-# Hashes of strings are seeded per process, so only the other keys are counted.
+# Hashes of strings are seeded per process, so only the other keys count, by the squares of their
+# numbers: one dict of 3,000, or many small ones.
 MAX_NON_STRING_KEYS = 3_000
 MAX_INT_HEX_DIGITS = 20_000
 MAX_DIMENSIONS = 12

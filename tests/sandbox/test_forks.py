@@ -56,6 +56,7 @@ def test_global_random_state_is_the_same_in_each(loaded: Box):
     [
         ("os._exit(0)", "exit"),
         ("os._exit(5)", "exit"),
+        ("os._exit(71)", "exit"),
         ("import ctypes; ctypes.string_at(0)", "signal"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "memory"),  # as the kernel's memory killer does
     ],
@@ -68,6 +69,19 @@ def test_a_fork_that_dies_leaves_the_loaded_state(loaded: Box, source, kind):
     loaded.value("fork")
     assert loaded.call("bump") == 1
     loaded.value("end")
+
+
+@pytest.mark.parametrize("report", ["{'fail': 'x'}", "{'asked': True}", "7", "{}", "{'code': 'x'}"])
+def test_a_forged_report_cannot_blame_the_grader(loaded: Box, report):
+    loaded.value("fork")
+    source = f"""
+import msgspec, struct
+meta = msgspec.msgpack.encode({{"died": {report}}})
+os.write(3, struct.pack("<II", len(meta), 0) + meta)
+"""
+    with pytest.raises(ForkDied) as died:
+        loaded.call("run", source)
+    assert died.value.death.kind == "exit"
 
 
 def test_requests_meant_for_a_dead_fork_are_not_run_in_the_loaded_state(loaded: Box):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What happens when code uses too much, ends, or breaks the protocol: each by its name."""
 
+import sys
 import time
 
 import pytest
@@ -33,7 +34,7 @@ def test_an_end_is_told_apart(zygote, source, kind, detail):
     assert death.kind == kind and detail in death.detail
 
 
-def test_a_stack_overflow_in_c_is_a_crash(zygote):
+def test_a_stack_overflow_in_c_is_a_crash_or_an_error(zygote):
     source = """
 import sys
 sys.setrecursionlimit(10**9)
@@ -42,8 +43,11 @@ for _ in range(10**6):
     kinds = (kinds,)
 isinstance("", kinds)
 """
-    death = death_of(zygote, source)
-    assert death.kind in ("signal", "memory")
+    if sys.version_info >= (3, 12):  # later versions count C frames apart and refuse in time
+        with zygote.spawn() as worker:
+            assert Box(worker).load(source)[0]["type"] == "RecursionError"
+    else:
+        assert death_of(zygote, source).kind in ("signal", "memory")
 
 
 @pytest.mark.parametrize(

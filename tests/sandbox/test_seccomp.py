@@ -59,7 +59,9 @@ def test_every_name_has_a_number_or_is_listed_as_absent():
         assert len({row[0] for row in rows}) == len(rows)
         for column in (1, 2):
             numbers = [int(row[column]) for row in rows if row[column] != "-"]
-            assert len(set(numbers)) == len(numbers) and all(0 <= n < 512 for n in numbers)
+            assert len(set(numbers)) == len(numbers) and all(
+                0 <= n <= syscalls.NEWEST for n in numbers
+            )
 
 
 def test_tables_do_not_name_a_call_twice(architecture):
@@ -96,8 +98,10 @@ def test_refused_calls_fail_and_others_pass(architecture):
     for number in syscalls.numbers(syscalls.REFUSED, architecture).values():
         assert verdict(program, architecture, number) == EPERM
     named = {n for table in TABLES for n in syscalls.numbers(table, architecture).values()}
-    for number in set(range(400)) - named:
+    for number in set(range(syscalls.NEWEST + 1)) - named:
         assert verdict(program, architecture, number) == ALLOW
+    for number in (syscalls.NEWEST + 1, 1000, 0x3FFFFFFF):
+        assert verdict(program, architecture, number) == ENOSYS
 
 
 def test_foreign_abis_kill(architecture):

@@ -50,7 +50,7 @@ values = st.recursive(
 
 
 @given(values)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_plain_values_survive(value):
     assert repr(cross(value)) == repr(value)  # repr also tells 1 from True and 0.0 from -0.0
 
@@ -202,6 +202,7 @@ HOSTILE = {
     "set with unhashable member": {"$": "s", "v": [[]]},
     "dict of many numbers": {"$": "d", "v": [[n, n] for n in range(MAX_NON_STRING_KEYS + 1)]},
     "set of many numbers": {"$": "s", "v": list(range(MAX_NON_STRING_KEYS + 1))},
+    "many dicts of numbers": [{"$": "d", "v": [[n, n] for n in range(900)]}] * 12,
     "complex of text": {"$": "c", "v": ["1", "2"]},
     "complex of three": {"$": "c", "v": [1.0, 2.0, 3.0]},
     "integer of letters": {"$": "i", "v": "zz"},
@@ -241,12 +242,17 @@ def test_hostile_nodes_are_refused(name):
 
 
 @given(st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_random_nodes_give_a_value_or_a_wire_error(node):
     try:
         decode(node)
     except WireError:
         pass
+
+
+def test_many_small_dicts_with_numbers_for_keys_survive():
+    value = [{n: n for n in range(10)} for _ in range(1000)]
+    assert cross(value) == value
 
 
 def test_a_hostile_node_in_a_special_function_is_a_wire_error():

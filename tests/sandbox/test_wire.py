@@ -164,7 +164,7 @@ packable = st.recursive(
 
 
 @given(packable)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_what_msgpack_makes_of_plain_values_is_sound(value):
     packed = msgspec.msgpack.encode(value)
     check_structure(packed)
@@ -174,7 +174,7 @@ def test_what_msgpack_makes_of_plain_values_is_sound(value):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_is_sound_decodes(data):
     try:
         check_structure(data)
