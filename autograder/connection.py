@@ -15,6 +15,8 @@ from typing import Any
 import torch
 
 from autograder.autograd_bridge import RemoteGraph
+from autograder.budget import Budget
+from autograder.callbacks import Callbacks
 from autograder.cleaning import clean
 from autograder.errors import (
     Frame,
@@ -37,9 +39,8 @@ from policylab.sandbox import (
     Worker,
 )
 
-__all__ = ["Budget", "Connection", "MissingName"]
+__all__ = ["Connection", "MissingName"]
 
-MAX_CALLBACKS = 100_000
 MAX_NESTING = 20  # calls of a callback into the student's code and back
 MAX_FRAMES = 50
 MAX_TEXT = 2_000
@@ -53,25 +54,6 @@ FIELDS = {  # of a message, by the short names that cross
     "cpu_s": "cpu_s",
 }
 VALUES = {"index": "i", "value": "v", "parameters": "p"}  # the same, encoded
-
-
-class Budget:
-    """Seconds that the student's code may still use; only time inside requests counts."""
-
-    def __init__(self, seconds: float, parent: "Budget | None" = None) -> None:
-        self.seconds, self.used, self.parent = seconds, 0.0, parent
-
-    @property
-    def left(self) -> float:
-        """Seconds left here and in the budget that this one is a part of."""
-        own = self.seconds - self.used
-        return own if self.parent is None else min(own, self.parent.left)
-
-    def spend(self, seconds: float) -> None:
-        """Count the time of a request."""
-        self.used += seconds
-        if self.parent is not None:
-            self.parent.spend(seconds)
 
 
 class MissingName(StudentError):
@@ -98,9 +80,7 @@ class Connection:
         self.failure: StudentFailure | None = None  # why it was killed
         self._special: dict[str, Callable[[dict[str, Any]], Any]] = {"h": self._decode_handle}
         self._ids = itertools.count(1)
-        self._callbacks: dict[int, Callable[..., Any]] = {}
-        self._callback_count = 0
-        self._callback_error: AssertionError | None = None
+        self._callbacks = Callbacks()
         self._deadline, self._depth = 0.0, 0
         self._has_answered = False
 
@@ -140,19 +120,13 @@ class Connection:
             self._deadline = outer
             if self._depth == 0:
                 self.budget.spend(time.monotonic() - started)
-                self._raise_callback_error()
+                self._callbacks.raise_failed_assertion()
         return value
 
     def close(self) -> None:
         """Kill the worker."""
         if self.failure is None:
             self._kill(StudentCrashed("closed"))
-
-    def _raise_callback_error(self) -> None:
-        """An assertion that failed in a callback fails the check, even if student code hid it."""
-        error, self._callback_error = self._callback_error, None
-        if error is not None:
-            raise error
 
     def _encode(
         self,
@@ -252,28 +226,11 @@ class Connection:
         return Decoder(buffers, self._special, iter(bridged)).decode(reply["v"])
 
     def _run_callback(self, message: dict[str, Any], buffers: list[bytearray]) -> None:
-        self._callback_count += 1
-        if self._callback_count > MAX_CALLBACKS:
-            raise WireError("too many callbacks")
-        number, args, kwargs = (message.get(name) for name in ("id", "a", "k"))
-        function = self._callbacks.get(number) if type(number) is int else None
-        if function is None or type(args) is not list or type(kwargs) is not dict:
-            raise WireError("a malformed callback")
-        decoder = Decoder(buffers, self._special)
-        positional = [decoder.decode(value) for value in args]
-        named = {str(name): decoder.decode(value) for name, value in kwargs.items()}
         encoder = Encoder(self._encode_other, self._encode_callable)
-        try:
-            reply = {"v": encoder.encode(function(*positional, **named))}
-        except Exception as error:
-            if self.failure is not None:
-                raise self.failure from None
-            if isinstance(error, AssertionError) and self._callback_error is None:
-                self._callback_error = error
-            # no message and no traceback of ours may reach the student's code
-            name = error.type if isinstance(error, StudentError) else type(error).__name__
-            reply, encoder = {"err": name}, Encoder()
-        self._send(reply, encoder.buffers)
+        reply = self._callbacks.run(message, Decoder(buffers, self._special), encoder)
+        if self.failure is not None:  # the callback called the student's code, which broke
+            raise self.failure
+        self._send(reply, encoder.buffers if "v" in reply else ())
 
     def _encode_other(self, value: Any) -> dict[str, Any]:
         if isinstance(value, RemoteObject):
@@ -284,13 +241,9 @@ class Connection:
         raise WireError(f"a value of type {type(value).__name__}")
 
     def _encode_callable(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Lend a callable: only a number and a name cross."""
         if isinstance(function, RemoteObject):
             return self._encode_other(function)
-        numbers = [number for number, known in self._callbacks.items() if known is function]
-        number = numbers[0] if numbers else next(self._ids)
-        self._callbacks[number] = function
-        return {"$": "cb", "id": number, "n": getattr(function, "__name__", "callback")}
+        return self._callbacks.lend(function)
 
     def _decode_handle(self, node: dict[str, Any]) -> RemoteObject:
         number = node.get("id")

@@ -14,7 +14,7 @@ from _pytest.runner import runtestprotocol
 from autograder import results
 from autograder.assignment import Assignment
 from autograder.grading import Grading
-from autograder.messages import send
+from autograder.messages import MessageError, send
 from autograder.outcomes import cell_errors
 from autograder.plugin import GRADING, id_of
 from autograder.proxy import StudentProcess
@@ -22,7 +22,7 @@ from autograder.report import FAULT, Finished, Outcome
 from autograder.results import CellError
 from policylab.sandbox import Zygote
 
-__all__ = ["Progress", "run_checks"]
+__all__ = ["Progress", "SandboxLost", "run_checks"]
 
 MEMORY_BYTES = 4 << 30  # what the checks may allocate, whatever the student's code returns
 START_SECONDS = 60.0  # for a child's first message
@@ -40,17 +40,24 @@ class Progress:
         self.assignment, self.cells = assignment, tuple(cells)
         self.finished: dict[str, Finished] = {}
         self.cell_errors: tuple[CellError, ...] = ()
-        self.running = ""  # id of a check
-        self.limit_s = START_SECONDS  # for the next message
+        self.restart()
         self.used_s = 0.0  # of the submission's limit
         self.is_complete = False
+
+    def restart(self) -> None:
+        """Get ready for another child."""
+        self.running = ""  # id of a check
+        self.limit_s = START_SECONDS  # for the next message
 
     def pending(self) -> list[str]:
         """Return the ids of checks without an outcome, in order."""
         return [info.id for info in self.assignment.checks if info.id not in self.finished]
 
     def take(self, message: dict[str, Any]) -> None:
-        """Take in a message of the child."""
+        """Take in a message of the child.
+
+        Raises: MessageError if the child says that it cannot go on.
+        """
         kind = message["kind"]
         if kind == "start":
             self.running, self.limit_s = message["check"], message["limit_s"]
@@ -59,6 +66,8 @@ class Progress:
             self.finished[message["check"]] = Finished(outcome, message["seconds"])
             self.cell_errors = tuple(CellError(**row) for row in message["cell_errors"])
             self.used_s, self.running = message["used_s"], ""
+        elif kind == "lost":
+            raise MessageError(message["reason"])
         else:
             self.is_complete = True
 

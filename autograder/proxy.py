@@ -17,8 +17,9 @@ from typing import Any
 import torch
 
 from autograder.assignment import Assignment, GradingLimits
+from autograder.budget import Budget
 from autograder.cleaning import clean
-from autograder.connection import Budget, Connection
+from autograder.connection import Connection
 from autograder.errors import StudentCrashed, StudentError, StudentFailure
 from autograder.handles import RemoteName, RemoteObject
 from policylab.sandbox import Limits, Zygote
@@ -61,8 +62,10 @@ class StudentProcess:
         self.load_errors: list[tuple[str, StudentError]] = []
         self.budget = Budget(limits.submission_s)
         self.budget.spend(used_s)
-        self._zygote, self._cells, self._limits = zygote, tuple(cells), limits
-        self._sources = {name: source.splitlines() for name, source in cells}
+        self._zygote, self._limits = zygote, limits
+        # a lone surrogate is no text that could be sent; Python would not compile it either
+        self._cells = [[name, source.encode("utf8", "replace").decode()] for name, source in cells]
+        self._sources = {name: source.splitlines() for name, source in self._cells}
         self._load_failures: list[StudentFailure] = []
         self._can_fork = True
         self._loaded: Connection | None = None  # idle, ready to fork
@@ -204,7 +207,7 @@ class StudentProcess:
         try:
             connection.request("has", name="")  # the jail stands, and nothing of theirs has run yet
             connection.budget = Budget(self._limits.load_s, self.budget)
-            reports = connection.request("load", cells=[list(cell) for cell in self._cells])
+            reports = connection.request("load", cells=self._cells)
             errors = list(self._cell_errors(connection, reports))
         except StudentFailure as failure:
             connection.close()

@@ -23,7 +23,7 @@ import torch
 
 from autograder.assignment import load_assignment
 from autograder.grading import Grading
-from autograder.job import Progress, run_checks
+from autograder.job import Progress, SandboxLost, run_checks
 from autograder.messages import MessageError, MessageTimeout, receive, send
 from autograder.plugin import GRADING, id_of
 from autograder.proxy import start_zygote
@@ -97,10 +97,11 @@ class Server:
             reason = self._run_child(session, progress)
             if progress.is_complete:
                 break
-            check = progress.running
-            deaths[check] += 1
-            if check and deaths[check] >= MAX_DEATHS:
-                progress.give_up(check, reason)
+            deaths[progress.running] += 1
+            if deaths[progress.running] >= MAX_DEATHS:
+                if not progress.running:
+                    break  # it does not even get to a check
+                progress.give_up(progress.running, reason)
         for check in progress.pending():
             progress.give_up(check, reason)
         return submission_result(
@@ -115,6 +116,7 @@ class Server:
 
     def _run_child(self, session: pytest.Session, progress: Progress) -> str:
         """Fork a child for the checks that are left; return why it did not complete them."""
+        progress.restart()
         try:
             zygote = self._ready_zygote()
         except SandboxError as error:
@@ -143,8 +145,10 @@ class Server:
                 progress.take(receive(child, deadline, hangup=self.lane))
                 send(self.lane, {"alive_s": progress.limit_s})
             except MessageTimeout:
-                progress.give_up(progress.running, "the check did not end in time")
-                return "the check did not end in time"
+                reason = "the check did not end in time"
+                if progress.running:
+                    progress.give_up(progress.running, reason)
+                return reason
             except MessageError as error:
                 return f"the checker ended while it ran {progress.running or 'no check'}: {error}"
         return ""
@@ -173,6 +177,8 @@ def _child_main(session: pytest.Session, progress: Progress, *args: Any) -> None
     try:
         run_checks(session, progress, *args)
         code = 0
+    except SandboxLost as error:
+        send(args[-1], {"kind": "lost", "reason": str(error)})
     except BaseException:
         traceback.print_exc()  # to the lane's log
     finally:
@@ -196,6 +202,7 @@ def main(fd: int) -> int:
         finally:
             server.close()
         if code != pytest.ExitCode.OK:
+            sys.stdout.flush()  # the lane reads the log when it hears of this
             send(lane, {"failed": f"pytest ended with {code!r}; see the lane's log"})
         return int(code)
     except MessageError:

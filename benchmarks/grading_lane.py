@@ -11,14 +11,15 @@ import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 from autograder.assignment import load_assignment
 from autograder.checker import Lane
-from autograder.fingerprint import prepare
 from autograder.results import PASSED
 from autograder.submission import runnable_cells
+from autograder.view import build_view
 from policylab.sandbox import choose_backend
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,8 +32,8 @@ def measure(name: str, backend: str, runs: int) -> dict[str, object]:
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     cells = runnable_cells(notebook)
-    prepared = prepare(assignment)
-    lane = Lane(assignment, prepared.view, prepared.secret, backend)
+    scratch = tempfile.TemporaryDirectory()
+    lane = Lane(assignment, build_view(assignment, Path(scratch.name)), b"s" * 32, backend)
     try:
         started = time.perf_counter()
         lane.start()
@@ -45,6 +46,7 @@ def measure(name: str, backend: str, runs: int) -> dict[str, object]:
             checks.append(statistics.median(check.seconds for check in result.checks))
     finally:
         lane.close()
+        scratch.cleanup()
     return {
         "assignment": name,
         "backend": backend,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A lane from end to end: statuses, hostile submissions, and a checker that dies."""
 
+import json
 import os
 import signal
 import threading
@@ -14,8 +15,11 @@ from autograder.assignment import load_assignment
 from autograder.checker import Lane, LaneError
 from autograder.errors import StudentFailure
 from autograder.messages import MessageError
+from autograder.submission import runnable_cells
+from autograder.view import build_view
 
 KEY = "k" * 32
+ROOT = Path(__file__).resolve().parents[2]
 PASSED = {
     "scale_value": "passed",
     "scale_gradient": "passed",
@@ -219,6 +223,26 @@ def test_checks_that_do_not_import_stop_the_lane_with_the_reason(toy_course, lan
     with pytest.raises(LaneError, match="broken on import"):
         broken.grade([], KEY)
     broken.close()
+
+
+def test_the_real_solution_gets_every_point_and_the_stub_none(zygote, tmp_path):
+    assignment = load_assignment("02_llm_as_policy", ROOT)
+    notebook = json.loads(assignment.notebook.read_text())
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    right = runnable_cells(notebook)
+    library = [
+        (name, f"from policylab.{module} import *")
+        for name, module in (("setup", "losses"), ("a", "logprobs"), ("b", "sampling"))
+    ]
+    lane = Lane(assignment, build_view(assignment, tmp_path), b"s" * 32, zygote.backend)
+    try:
+        full, nothing = lane.grade(right, KEY), lane.grade(library, KEY)
+    finally:
+        lane.close()
+    assert set(statuses(full).values()) == {"passed"} and not full.cell_errors
+    assert full.score == sum(cell.points for cell in assignment.cells)
+    assert nothing.score == 0 and set(statuses(nothing).values()) <= {"error", "skipped"}
 
 
 def test_every_student_failure_has_a_known_status():

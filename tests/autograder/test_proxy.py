@@ -417,6 +417,13 @@ def test_a_cell_that_raises_does_not_stop_the_next(load):
     assert process.load_errors[0][1].frames[-1] == ("cell0", 2, "x.nothing")
 
 
+def test_a_source_that_is_no_text_is_an_error_of_its_cell(load):
+    process = load("x = '\ud800'", "x = 1\0", "(" * 5000, "def f(): return 1")
+    with process.check(5):
+        assert process.student.f() == 1
+    assert {cell for cell, _ in process.load_errors} == {"cell1", "cell2"}
+
+
 @pytest.mark.parametrize(
     ("source", "failure"),
     [("while True: pass", StudentTimeout), ("import os\nos._exit(0)", StudentCrashed)],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -7,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.assignment import load_assignment
+from autograder.assignment import GradingLimits, load_assignment
+from autograder.proxy import StudentProcess
 from autograder.view import build_view, graded_functions, package_directory, strip, view_files
+from policylab.sandbox import Zygote
 
 TOY = "03_toy"
 MODULE = '''\
@@ -193,8 +196,6 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 def test_import_inspect_and_linecache_of_the_view_give_no_body(assignment, tmp_path):
-    import json
-
     package = package_directory()
     graded = {}
     for path in sorted(package.rglob("*.py")):
@@ -218,3 +219,63 @@ def test_import_inspect_and_linecache_of_the_view_give_no_body(assignment, tmp_p
         functions = [node for node in ast.walk(ast.parse(source)) if hasattr(node, "body")]
         dumps = {d for n in functions if isinstance(n.body, list) for d in map(ast.dump, n.body)}
         assert len([item for item in body if item in dumps]) < len(body)
+
+
+SEARCH = """
+import importlib, importlib.metadata, inspect, linecache, os, sys
+
+def search(names):
+    texts, tried = [], []
+    for module_name, name in names:
+        module = importlib.import_module(module_name)
+        function = getattr(module, name)
+        texts.append(inspect.getsource(function))
+        texts.append("".join(linecache.getlines(module.__file__)))
+        tried.append(name)
+    places = {os.path.dirname(p) for p in importlib.import_module("policylab").__path__}
+    for place in [*sys.path, *places, "/work", "/root", os.path.expanduser("~"), os.getcwd()]:
+        for folder in ("policylab", "autograder", "solutions", "tests"):
+            for directory, _, files in os.walk(os.path.join(place, folder)):
+                for file in files:
+                    try:
+                        with open(os.path.join(directory, file), errors="replace") as opened:
+                            texts.append(opened.read())
+                    except OSError:
+                        pass
+    for distribution in importlib.metadata.distributions():
+        if distribution.metadata["Name"] in ("policylab", "autograder"):
+            for file in distribution.files or []:
+                texts.append(str(file))
+    return tried, "\\n".join(texts)
+"""
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_in_the_jail_no_way_of_reading_gives_a_body(assignment, backend, tmp_path, zygote):
+    package = package_directory()
+    files = view_files(package, assignment, ())
+    for name, content in files.items():
+        target = tmp_path / "view" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    graded = {}
+    for path in sorted(package.rglob("*.py")):
+        for name, node in graded_functions(path.read_text()):
+            if name >= assignment:
+                dotted = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+                graded[dotted, node.name] = [ast.unparse(s) for s in node.body[1:]]
+    with Zygote(tmp_path / "view", backend=backend, preimport=()) as bare:
+        limits = GradingLimits(load_s=60, submission_s=200)
+        process = StudentProcess(bare, [("search", SEARCH)], limits)
+        with process.check(120):
+            tried, text = process.call("search", [list(key) for key in graded])
+        process.close()
+    assert tried == [name for _, name in graded] and "NotImplementedError" in text
+    lines = {line.strip() for line in text.splitlines()}
+    originals = {
+        line.strip() for content in files.values() for line in content.decode().split("\n")
+    }
+    for (_, name), body in graded.items():
+        own = {line.strip() for statement in body for line in statement.split("\n")} - originals
+        own = {line for line in own if len(line) > 12}
+        assert own and not own & lines, f"{name}: {sorted(own & lines)}"
