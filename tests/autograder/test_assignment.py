@@ -68,7 +68,7 @@ def test_limit_of_a_check_is_its_own_or_the_assignments(toy_course):
         ("test_toy.py", "share=1", 'share="1"', "must be int or float"),
         ("test_toy.py", 'needs=("scale_value",)', 'needs="scale_value"', "tuple of check ids"),
         ("test_toy.py", "import torch", "import torch\ndef test_plain(): pass", "one decorator"),
-        ("test_toy.py", "import torch", "import torch as", "line 2"),
+        ("test_toy.py", "import torch", "import torch as", "line 6: invalid syntax"),
         ("assignment.toml", "given", "givne", "mean 'given'"),
         ("assignment.toml", "load_s", "loads", "mean 'load_s'"),
         ("assignment.toml", "load_s = 3", "load_s = -3", "positive"),
