@@ -129,7 +129,10 @@ class Encoder:
             raise WireError(f"a tensor of {dtype}, {plain.layout} cannot be sent")
         plain = plain.cpu().resolve_conj().resolve_neg().contiguous()
         self.tensors.append(value)
-        raw = plain.reshape(-1).view(self.torch.uint8).numpy().data if plain.numel() else b""
+        flat = plain.reshape(-1)
+        if flat.stride(0) != 1:  # a single element counts as contiguous with any stride
+            flat = flat.clone(memory_format=self.torch.contiguous_format)
+        raw = flat.view(self.torch.uint8).numpy().data if flat.numel() else b""
         return {**self._buffer("T", dtype, plain.shape, raw), "g": bool(value.requires_grad)}
 
     def _array(self, value: Any) -> Node:

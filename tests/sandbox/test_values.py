@@ -85,6 +85,16 @@ def test_tensor_views_subclasses_and_gradients_cross_as_plain_tensors():
         torch.testing.assert_close(result.detach(), value.detach())
 
 
+def test_tensors_and_arrays_of_any_stride_survive():
+    base = torch.arange(24.0, dtype=torch.float64).reshape(4, 6)
+    views = [base[:1, :1].expand(1, 1), base[0, 0].expand(1), base[0, :1].expand(3, 1), base[1:1]]
+    views += [base[::3, ::5], base[:, 0], base.T, base[2, 2:3], base[0, 0].expand(2, 3), base[::7]]
+    views += [base.as_strided((1, 1), (0, 0)), base.as_strided((1,), (5,))]
+    for value in views:
+        assert torch.equal(cross(value), value)
+        np.testing.assert_array_equal(cross(value.numpy()), value.numpy())
+
+
 def test_a_received_tensor_can_be_written_to():
     result = cross(torch.zeros(3))
     result += 1
