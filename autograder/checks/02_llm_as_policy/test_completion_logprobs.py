@@ -40,9 +40,9 @@ def slow_gradient(logits: Tensor, ids: Tensor, mask: Tensor, weights: Tensor) ->
     for b, t in mask.nonzero().tolist():
         position = logits.shape[1] - mask.shape[1] + t
         exps = [math.exp(x) for x in logits[b, position - 1].tolist()]
-        for v in range(logits.shape[2]):
-            hit = float(v == ids[b, position])
-            result[b, position - 1, v] = weights[b, t].item() * (hit - exps[v] / math.fsum(exps))
+        total, token, weight = math.fsum(exps), int(ids[b, position]), float(weights[b, t])
+        row = [weight * ((v == token) - x / total) for v, x in enumerate(exps)]
+        result[b, position - 1] = torch.tensor(row, dtype=torch.float64)
     return result.to(logits.dtype)
 
 

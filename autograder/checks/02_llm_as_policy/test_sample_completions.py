@@ -17,7 +17,7 @@ from autograder.checking import Draw, assert_tensor, check
 
 V = 8
 SURE = 60.0  # logit of the scripted token; the others together have probability below 1e-24
-ROWS = 8192  # completions in a check of frequencies
+ROWS = 6144  # completions in a check of frequencies
 FALSE_ALARM = 1e-7
 
 
@@ -317,10 +317,10 @@ def test_sample_completions_generator(student, draw, process):
     for global_seed, generator in zip((1, 2, 2), generators, strict=True):
         process.seed(global_seed)
         result = student.sample_completions(
-            policy, START[:32, None], max_new_tokens=16, eos_id=5, pad_id=6, generator=generator
+            policy, START[:64, None], max_new_tokens=6, eos_id=5, pad_id=6, generator=generator
         )
         ids, _ = pair(result)
-        assert type(ids) is Tensor and ids.shape == (32, 16)
+        assert type(ids) is Tensor and ids.shape == (64, 6)
         seen.append(ids)
     assert torch.equal(seen[0], seen[1]), "global random numbers change the draws"
     assert not torch.equal(seen[0], seen[2]), "the generator's state does not change the draws"
