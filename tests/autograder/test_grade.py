@@ -288,6 +288,18 @@ def test_what_is_missing_is_named(released_course):
         grade(released_course)
 
 
+def test_a_new_seed_replaces_the_secret_and_nothing_else_does(released_course, hand_in):
+    hand_in("ada")
+    secret = released_course.state / "secret"
+    grade(released_course)
+    first = secret.read_text()
+    grade(released_course)
+    assert secret.read_text() == first
+    assert secret.stat().st_mode & 0o077 == 0
+    grade(released_course, fresh_seed=True)
+    assert secret.read_text() != first
+
+
 def test_progress_is_told_to_the_end(released_course, hand_in):
     for student in ("ada", "ben"):
         hand_in(student)
