@@ -63,7 +63,7 @@ def test_softmax_policy_gradient_advantage(student, draw, process):
 
 @check(
     cell="ex02_3_softmax_policy_gradient",
-    share=1,
+    share=0.5,
     title="any number of actions will do",
     hint="Take the number of actions from the shape of the logits.",
     needs=("softmax_policy_gradient_value",),
@@ -77,7 +77,7 @@ def test_softmax_policy_gradient_sizes(student, draw, process):
 
 @check(
     cell="ex02_3_softmax_policy_gradient",
-    share=1,
+    share=0.5,
     title="very large and very small logits give a finite, right gradient",
     hint="exp overflows: use torch.softmax, or subtract the maximum first.",
     needs=("softmax_policy_gradient_value",),
@@ -93,7 +93,7 @@ def test_softmax_policy_gradient_stable(student, draw, process):
 
 @check(
     cell="ex02_3_softmax_policy_gradient",
-    share=1,
+    share=0.5,
     title="float64 logits give a float64 gradient",
     hint="A one-hot vector made as float32, or `.float()`, rounds: make it like the logits.",
     needs=("softmax_policy_gradient_value",),
@@ -107,7 +107,7 @@ def test_softmax_policy_gradient_float64(student, draw, process):
 
 @check(
     cell="ex02_3_softmax_policy_gradient",
-    share=1,
+    share=0.5,
     title="the logits are left as they were",
     hint="`-=` on a tensor writes into the caller's tensor; make a new one.",
     needs=("softmax_policy_gradient_value",),
