@@ -26,7 +26,7 @@ def run_pytest(course, submission, *options):
     return subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=300)
 
 
-def test_a_maintainer_sees_an_ordinary_pytest_run(toy_course, toy_answer, tmp_path, zygote):
+def test_a_maintainer_sees_an_ordinary_pytest_run(toy_course, toy_answer, tmp_path, strongest):
     cells = [
         {
             "cell_type": "code",
@@ -46,7 +46,7 @@ def test_a_maintainer_sees_an_ordinary_pytest_run(toy_course, toy_answer, tmp_pa
     cells[1]["source"] = ["def is_even(number):\n", "    return 'yes'\n"]
     notebook = tmp_path / "one.ipynb"
     notebook.write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5}))
-    run = run_pytest(toy_course, notebook, "--backend", zygote.backend)
+    run = run_pytest(toy_course, notebook, "--backend", strongest)
     assert run.returncode == 1, run.stdout + run.stderr
     for line in (
         "PASSED",
@@ -59,11 +59,11 @@ def test_a_maintainer_sees_an_ordinary_pytest_run(toy_course, toy_answer, tmp_pa
 
 
 def test_a_python_file_is_a_submission_too_and_one_check_can_be_chosen(
-    toy_course, toy_answer, tmp_path, zygote
+    toy_course, toy_answer, tmp_path, strongest
 ):
     answer = tmp_path / "answer.py"
     answer.write_text("\n".join(toy_answer.values()))
-    run = run_pytest(toy_course, answer, "--backend", zygote.backend, "-k", "scale_gradient")
+    run = run_pytest(toy_course, answer, "--backend", strongest, "-k", "scale_gradient")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 passed" in run.stdout
 
@@ -74,12 +74,14 @@ def test_without_a_submission_it_says_what_to_do(toy_course):
     assert "--submission PATH.ipynb" in run.stdout + run.stderr
 
 
-def test_a_check_that_says_something_else_than_its_source_is_refused(toy_course, tmp_path, zygote):
+def test_a_check_that_says_something_else_than_its_source_is_refused(
+    toy_course, tmp_path, strongest
+):
     path = toy_course / "autograder" / "checks" / TOY / "test_toy.py"
     path.write_text(path.read_text() + "\ntest_trap.check_spec = test_scale_value.check_spec\n")
     answer = tmp_path / "answer.py"
     answer.write_text("")
-    run = run_pytest(toy_course, answer, "--backend", zygote.backend)
+    run = run_pytest(toy_course, answer, "--backend", strongest)
     assert "test_trap: @check says something else" in run.stdout + run.stderr
 
 
