@@ -101,7 +101,7 @@ def test_completion_logprobs_mask(student, draw, process):
     cell="ex02_1_completion_logprobs",
     share=0.5,
     title="the mask may also be given as the numbers 0 and 1",
-    hint="On whole numbers `~` flips bits and `[...]` picks rows by number; compare with 0 first.",
+    hint="On whole numbers `~` flips bits and `[...]` picks rows by number: make it bool first.",
     needs=("completion_logprobs_mask",),
 )
 def test_completion_logprobs_mask_numbers(student, draw, process):
@@ -148,8 +148,8 @@ def test_completion_logprobs_masked_gradient(student, draw, process):
     cell="ex02_1_completion_logprobs",
     share=2,
     title="the gradient with respect to the logits is one-hot minus softmax",
-    hint="The graph must stay whole, through the normaliser too: no detach, no .item(), no "
-    "torch.no_grad().",
+    hint="The graph must stay whole, through the sum under the softmax too: no detach, no .item(), "
+    "no torch.no_grad().",
     needs=("completion_logprobs_value",),
 )
 def test_completion_logprobs_gradient(student, draw, process):
@@ -164,7 +164,7 @@ def test_completion_logprobs_gradient(student, draw, process):
 @check(
     cell="ex02_1_completion_logprobs",
     share=1,
-    title="very large and very small logits give finite, right scores",
+    title="very large and very negative logits give finite, right scores",
     hint="exp overflows and log(0) is -inf: use log_softmax, or subtract the maximum first.",
     needs=("completion_logprobs_value",),
 )
@@ -181,7 +181,7 @@ def test_completion_logprobs_stable(student, draw, process):
     cell="ex02_1_completion_logprobs",
     share=1,
     title="half-precision logits are scored in float32 at least",
-    hint="bfloat16 keeps three digits. Convert the logits before anything else is done with them.",
+    hint="bfloat16 keeps two digits. Convert the logits before anything else is done with them.",
     needs=("completion_logprobs_temperature",),
 )
 def test_completion_logprobs_half(student, draw, process):

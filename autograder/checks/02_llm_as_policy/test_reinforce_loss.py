@@ -73,7 +73,7 @@ def test_reinforce_loss_mask(student, draw, process):
     cell="ex02_4_reinforce_loss",
     share=0.5,
     title="the mask may also be given as the numbers 0 and 1",
-    hint="On whole numbers `~` flips bits and `[...]` picks rows by number; compare with 0 first.",
+    hint="On whole numbers `~` flips bits and `[...]` picks rows by number: make it bool first.",
     needs=("reinforce_loss_mask",),
 )
 def test_reinforce_loss_mask_numbers(student, draw, process):
@@ -135,7 +135,7 @@ def test_reinforce_loss_baseline(student, draw, process):
 @check(
     cell="ex02_4_reinforce_loss",
     share=1,
-    title="a baseline may also be one number a completion",
+    title="a baseline may also be one number for each completion",
     hint="A (B,) baseline is subtracted row by row, not averaged first.",
     needs=("reinforce_loss_baseline",),
 )

@@ -123,8 +123,8 @@ def test_sample_completions_policy_input(student, draw, process):
     cell="ex02_2_sample_completions",
     share=1,
     title="the mask is True up to and including a row's first EOS",
-    hint="The EOS is an action of the policy and is trained on. Note what the mask needs before "
-    "you mark the row as ended. A row that never ends is all True.",
+    hint="The EOS is an action of the policy and is trained on. Store the step's column of "
+    "the mask before you mark the row as ended. A row that never ends is all True.",
     needs=("sample_completions_value",),
 )
 def test_sample_completions_eos_mask(student, draw, process):
@@ -200,8 +200,8 @@ def test_sample_completions_prompt_eos(student, draw, process):
 @check(
     cell="ex02_2_sample_completions",
     share=1,
-    title="very large and very small logits are sampled without overflow",
-    hint="exp(1000) is infinite: use torch.softmax, or subtract the maximum first.",
+    title="very large and very negative logits are sampled without overflow",
+    hint="exp of a large logit is infinite: use torch.softmax, or subtract the maximum first.",
     needs=("sample_completions_value",),
 )
 def test_sample_completions_stable(student, draw, process):

@@ -78,7 +78,7 @@ def test_softmax_policy_gradient_sizes(student, draw, process):
 @check(
     cell="ex02_3_softmax_policy_gradient",
     share=0.5,
-    title="very large and very small logits give a finite, right gradient",
+    title="very large and very negative logits give a finite, right gradient",
     hint="exp overflows: use torch.softmax, or subtract the maximum first.",
     needs=("softmax_policy_gradient_value",),
 )
