@@ -11,6 +11,7 @@ from policylab.sandbox import Decoder, Encoder, WireError
 __all__ = ["Callbacks"]
 
 MAX_CALLS = 100_000
+MAX_BYTES = 1 << 30  # of tensors in all calls together: a check may keep what it is given
 
 
 class Callbacks:
@@ -19,7 +20,7 @@ class Callbacks:
     def __init__(self) -> None:
         self._ids = itertools.count(1)
         self._lent: dict[int, Callable[..., Any]] = {}
-        self._calls = 0
+        self._calls = self._bytes = 0
         self._failed: AssertionError | None = None
 
     def lend(self, function: Callable[..., Any]) -> dict[str, Any]:
@@ -35,8 +36,9 @@ class Callbacks:
         Raises: WireError if the message is malformed, or comes once too often.
         """
         self._calls += 1
-        if self._calls > MAX_CALLS:
-            raise WireError("too many callbacks")
+        self._bytes += sum(map(len, decoder.buffers))
+        if self._calls > MAX_CALLS or self._bytes > MAX_BYTES:
+            raise WireError("too many callbacks, or too much in them")
         number, args, kwargs = (message.get(name) for name in ("id", "a", "k"))
         function = self._lent.get(number) if type(number) is int else None
         if function is None or type(args) is not list or type(kwargs) is not dict:

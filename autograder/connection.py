@@ -38,6 +38,7 @@ from policylab.sandbox import (
     WireError,
     Worker,
 )
+from policylab.sandbox.faults import is_memory
 
 __all__ = ["Connection", "MissingName"]
 
@@ -113,6 +114,10 @@ class Connection:
         except StudentFailure:
             raise
         except BaseException as error:  # an interrupt may have come in the middle of a frame
+            if is_memory(error):  # of what the student's code sent, or made a callback keep
+                failure = StudentMemory("what it sent filled the memory that a check may use")
+                self._kill(failure)
+                raise failure from None
             self._kill(StudentCrashed(f"abandoned: {type(error).__name__}"))
             raise
         finally:
@@ -230,7 +235,10 @@ class Connection:
         reply = self._callbacks.run(message, Decoder(buffers, self._special), encoder)
         if self.failure is not None:  # the callback called the student's code, which broke
             raise self.failure
-        self._send(reply, encoder.buffers if "v" in reply else ())
+        try:
+            self.worker.send(reply, encoder.buffers if "v" in reply else (), self._deadline)
+        except WireError:  # the student's arguments made the answer too large
+            self._send({"err": "ValueError"}, ())
 
     def _encode_other(self, value: Any) -> dict[str, Any]:
         if isinstance(value, RemoteObject):

@@ -55,6 +55,7 @@ class Decoder:
         self.tensors: list[Any] = []
         self.torch, self.numpy = loaded("torch"), loaded("numpy")
         self._count = itertools.count(1)
+        self._used: set[int] = set()  # buffers; one used for many tensors would outgrow its frame
         self._collisions_left = MAX_NON_STRING_KEYS**2
 
     def decode(self, node: Node) -> Any:
@@ -135,6 +136,8 @@ class Decoder:
         sized = all(type(n) is int and 0 <= n < MAX_DIMENSION for n in shape)
         require(sized, "a malformed shape")
         require(type(index) is int and 0 <= index < len(self.buffers), "a buffer that is not there")
+        require(index not in self._used, "a buffer that is used twice")
+        self._used.add(index)
         return dtype, shape, self.buffers[index]
 
     def _scalar(self, node: dict[str, Node], depth: int) -> Any:

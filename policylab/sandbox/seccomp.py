@@ -23,6 +23,10 @@ _X32_BIT = 0x4000_0000
 _CLONE_THREAD, _CLONE_NEW_ANYTHING = 0x0001_0000, 0x7E02_0000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# A file's owner gets a signal when something can be read: any process of the same uid, up to
+# Landlock's ABI 5.  A lease makes whoever else opens the file wait.
+_FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
+_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
 _SET_MODE_FILTER = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -68,11 +72,11 @@ class Program:
         self._emit(_RETURN, ALLOW)
         self._emit(_RETURN, refuse(errno.EPERM))
 
-    def refuse_if_in(self, number: int, offset: int, unwanted: tuple[int, int]) -> None:
-        self._emit(_EQUAL, number, 0, 5)
+    def refuse_if_in(self, number: int, offset: int, unwanted: tuple[int, ...]) -> None:
+        self._emit(_EQUAL, number, 0, len(unwanted) + 3)
         self._emit(_LOAD, offset)
-        self._emit(_EQUAL, unwanted[0], 2, 0)
-        self._emit(_EQUAL, unwanted[1], 1, 0)
+        for left, value in zip(range(len(unwanted), 0, -1), unwanted, strict=True):
+            self._emit(_EQUAL, value, left, 0)
         self._emit(_RETURN, ALLOW)
         self._emit(_RETURN, refuse(errno.EPERM))
 
@@ -146,7 +150,10 @@ def worker_program(
     program.clone(special["clone"], allow_fork)
     program.prlimit(special["prlimit64"])
     program.refuse_if_in(special["prctl"], _ARG0, (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE))
-    program.refuse_if_in(special["ioctl"], _ARG1, (_TIOCSTI, _TIOCLINUX))
+    owners = (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)
+    program.refuse_if_in(special["fcntl"], _ARG1, owners)
+    unwanted = (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP)
+    program.refuse_if_in(special["ioctl"], _ARG1, unwanted)
     program.stream_pair(special["socketpair"])
     return program.finished()
 

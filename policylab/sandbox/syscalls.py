@@ -167,6 +167,7 @@ clone 56 220
 clone3 435 435
 prlimit64 302 261
 prctl 157 167
+fcntl 72 25
 ioctl 16 29
 socketpair 53 199
 kill 62 129

@@ -353,6 +353,48 @@ def test_after_a_failure_the_same_check_gets_the_same_failure(load):
                 process.call(name)
 
 
+LOUD = """\
+import torch
+
+def ask_too_much(policy):
+    try:
+        policy(torch.zeros(20_000_000, dtype=torch.uint8))
+    except Exception as error:
+        return str(error)
+
+def fill(policy):
+    chunk = [torch.zeros(60_000_000, dtype=torch.uint8)]
+    while True:
+        policy(chunk)
+"""
+
+
+def test_an_answer_too_large_for_a_callback_is_the_students_error(load):
+    process = load(LOUD)
+    with process.check(5.0):
+        assert process.student.ask_too_much(lambda ids: ids.float()) == "ValueError"
+
+
+def test_callbacks_take_only_so_much(load, monkeypatch):
+    monkeypatch.setattr("autograder.callbacks.MAX_BYTES", 200_000_000)
+    process, kept = load(LOUD), []
+    with process.check(10.0), pytest.raises(StudentCrashed, match="too much"):
+        process.student.fill(kept.append)
+    assert len(kept) == 3
+
+
+def test_what_does_not_fit_into_our_memory_is_the_students_fault(load):
+    process = load(LOUD)
+
+    def full(deadline):
+        raise MemoryError
+
+    with process.check(5.0):
+        process._connection().worker.recv = full  # as when what comes in does not fit any more
+        with pytest.raises(StudentMemory):
+            process.student.ask_too_much(len)
+
+
 FORGED = """\
 import struct, socket
 import msgspec

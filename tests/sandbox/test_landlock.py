@@ -81,3 +81,36 @@ except OSError as error:
         if zygote.backend == "landlock":
             assert Box(second).run(source) == "PermissionError"
         assert Box(first).run("result = 1") == 1
+
+
+def test_a_file_that_can_be_read_signals_no_other_worker(view):
+    require_backend("landlock")
+    with (
+        Zygote(view, backend="landlock", preimport=(), highest_landlock_abi=5) as zygote,
+        zygote.spawn() as first,
+        zygote.spawn() as second,
+    ):
+        pid = Box(first).run("import os\nresult = os.getpid()")
+        source = f"""
+import fcntl, os, signal, socket, struct
+near, far = socket.socketpair()
+def own():
+    fcntl.fcntl(near, fcntl.F_SETOWN, {pid})
+def own_by_ioctl():
+    fcntl.ioctl(near, 0x8901, struct.pack("i", {pid}))
+refused = 0
+for attempt in (own, own_by_ioctl):
+    try:
+        fcntl.fcntl(near, fcntl.F_SETSIG, signal.SIGKILL)
+    except OSError:
+        pass
+    try:
+        attempt()
+        fcntl.fcntl(near, fcntl.F_SETFL, os.O_ASYNC)
+        far.send(b"x")
+    except OSError:
+        refused += 1
+result = refused
+"""
+        assert Box(second).run(source) == 2
+        assert Box(first).run("result = 1") == 1

@@ -157,6 +157,17 @@ def test_terminals_cannot_be_typed_into(architecture):
         assert verdict(program, architecture, number, 0, request | 1 << 32) == expected
 
 
+def test_files_neither_signal_other_processes_nor_make_them_wait(architecture):
+    program, calls = worker(architecture), special(architecture)
+    for command in (8, 10, 15, 1024, 1026):
+        assert verdict(program, architecture, calls["fcntl"], 3, command) == EPERM
+        assert verdict(program, architecture, calls["fcntl"], 3, command | 1 << 32) == EPERM
+    for command in (0, 1, 2, 3, 4, 6, 9, 11, 1030):
+        assert verdict(program, architecture, calls["fcntl"], 3, command) == ALLOW
+    for request in (0x8901, 0x8902):
+        assert verdict(program, architecture, calls["ioctl"], 3, request) == EPERM
+
+
 def test_the_death_signal_stays(architecture):
     program, number = worker(architecture), special(architecture)["prctl"]
     for option, expected in ((1, EPERM), (4, EPERM), (15, ALLOW)):

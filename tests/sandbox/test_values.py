@@ -260,6 +260,12 @@ def test_random_nodes_give_a_value_or_a_wire_error(node):
         pass
 
 
+@pytest.mark.parametrize("node", [tensor, array])
+def test_a_buffer_holds_one_value_only(node):
+    with pytest.raises(WireError, match="used twice"):
+        decode([node, node], bytes(8))
+
+
 def test_many_small_dicts_with_numbers_for_keys_survive():
     value = [{n: n for n in range(10)} for _ in range(1000)]
     assert cross(value) == value
