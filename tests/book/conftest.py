@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the book's tests share: its pages, a server, a browser, and when a test may be skipped."""
+"""What the book's tests share: its pages, a server of them, and pages open in the browser."""
 
 import functools
 import http.server
-import os
-import shutil
 import sys
 import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,16 +17,6 @@ HTML = ROOT / "_build" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 DOCUMENTS = [TOC["root"], *(entry["file"] for part in TOC["parts"] for entry in part["chapters"])]
 PAGES = [f"{name}.html" for name in [*DOCUMENTS, "genindex", "search"]]
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 sys.path.insert(0, str(BOOK / "_ext"))  # as Sphinx does for local_extensions
 
 
@@ -40,19 +27,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("document", DOCUMENTS)
 
 
-def skip(reason: str) -> None:
-    """Skip, or fail where the environment promises that nothing is missing."""
-    if os.environ.get("POLICYLAB_REQUIRE") == "1":
-        pytest.fail(f"POLICYLAB_REQUIRE=1, but: {reason}")
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
-def html() -> Path:
+def html(lacking) -> Path:
     """The folder of built pages; tests build nothing themselves."""
     missing = [page for page in PAGES if not (HTML / page).is_file()]
     if missing:
-        skip(f"_build/html lacks {', '.join(missing)}; run `make book`")
+        lacking(f"_build/html lacks {', '.join(missing)}; run `make book`")
     return HTML
 
 
@@ -73,22 +53,6 @@ def base(html: Path) -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="session")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        skip("no Chromium; on Debian: apt-get install chromium")
-    if find_spec("playwright") is None:
-        skip("no playwright; it is in the extra `dev`")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # launch() makes a user-data directory of its own and removes it.
-        running = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield running
-        running.close()
-
-
 @pytest.fixture
 def open_page(browser):
     """Make a page of a given colour scheme and width; closed after the test."""
@@ -105,12 +69,3 @@ def open_page(browser):
     yield open_one
     for context in contexts:
         context.close()
-
-
-@pytest.fixture(scope="session")
-def axe_source() -> str:
-    """axe-core's script, out of its package; its own import reads with the platform's encoding."""
-    spec = find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        skip("no axe-playwright-python; it is in the extra `dev`")
-    return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
