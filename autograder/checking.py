@@ -161,6 +161,8 @@ def assert_gradient(
         raise AssertionError(f"expected a torch.Tensor; got {type(output).__name__}")
     if not output.requires_grad:
         raise AssertionError("the result carries no graph: no gradient can flow")
+    if output.is_complex():  # for which autograd raises an error that would look like ours
+        raise AssertionError(f"expected real numbers; got {output.dtype}")
     leaves = [leaves] if isinstance(leaves, Tensor) else list(leaves)
     expected = [expected] if isinstance(expected, Tensor) else list(expected)
     if weights is None and output.ndim:

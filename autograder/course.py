@@ -20,8 +20,9 @@ __all__ = ["CONFIG", "Course", "CourseError", "find_course"]
 
 CONFIG = "nbgrader_config.py"
 STAGED = ".autograder/staged"
-#: Name of a student's folder: no path separators, glob or regex characters, no leading dot.
-STUDENT_NAME = re.compile(r"\w[\w.@+ -]{0,63}")
+#: Name of a student's folder: no path separators, glob or regex characters, no leading dot, and no
+#: space at the end, which nbgrader strips: "ann " would be graded as "ann".
+STUDENT_NAME = re.compile(r"\w([\w.@+ -]{0,62}[\w.@+-])?")
 
 
 class CourseError(ValueError):

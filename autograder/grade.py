@@ -124,7 +124,7 @@ def _submitted(
     folders, refused = {}, []
     entries = sorted(course.submitted.iterdir()) if course.submitted.is_dir() else []
     for entry in entries:
-        if not os.path.lexists(entry / name) or entry.name.startswith("."):
+        if entry.name.startswith(".") or not _may_hold(entry, name):
             continue
         if entry.is_symlink():
             refused.append(GradeRow(entry.name, "failed", ("the folder is a symbolic link",)))
@@ -145,6 +145,17 @@ def _submitted(
             f"nobody handed in {name}: expected {course.submitted}/STUDENT/{name}/{name}.ipynb"
         )
     return folders, refused
+
+
+def _may_hold(folder: Path, name: str) -> bool:
+    """Whether there is something of this name; a folder that cannot be read is not passed over."""
+    try:
+        os.lstat(folder / name)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _prepare_all(

@@ -25,5 +25,8 @@ def parse_time(text: str) -> datetime:
         raise ValueError(text)
     time = datetime.fromisoformat(match["time"] + (match["offset"] or ""))
     if time.tzinfo is None:
-        time = time.replace(tzinfo=ZoneInfo(match["zone"] or "UTC"))
+        try:
+            time = time.replace(tzinfo=ZoneInfo(match["zone"] or "UTC"))
+        except OSError:  # "Europe" is a folder of zones
+            raise ValueError(text) from None
     return time.astimezone(UTC)

@@ -136,7 +136,8 @@ def test_assert_gradient_takes_a_detached_leaf_as_zero():
     x, y = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
     assert_gradient((x**2).sum(), [x, y], [2 * x, torch.zeros(2)])
     assert_gradient(x**2, x, 6 * x, weights=torch.full((2,), 3.0))
-    for wrong in (x.sum(), -(x**2).sum(), (x.detach() ** 2).sum(), x**2, None):
+    as_complex = (x**2).sum().to(torch.complex64)
+    for wrong in (x.sum(), -(x**2).sum(), (x.detach() ** 2).sum(), x**2, as_complex, None):
         with pytest.raises(AssertionError):
             assert_gradient(wrong, x, 2 * x)
 

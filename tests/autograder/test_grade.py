@@ -144,6 +144,23 @@ def test_a_link_is_not_followed_and_lands_nowhere(released_course, hand_in, answ
     assert not list(released_course.autograded.rglob("data.txt"))
 
 
+def test_a_name_that_nbgrader_strips_changes_nobody_elses_score(
+    released_course, hand_in, answering
+):
+    hand_in("ada", answering(**PASSED))
+    hand_in("ada ")
+    rows = grade(released_course)
+    assert rows["ada"].grade.automatic == 7
+    assert (rows["ada "].status, rows["ada "].grade) == ("failed", None)
+
+
+def test_a_folder_that_cannot_be_read_is_a_row(released_course, hand_in, answering):
+    hand_in("ada", answering(**PASSED))
+    (released_course.submitted / "eve").symlink_to("eve")  # for root, too
+    rows = grade(released_course)
+    assert (rows["ada"].status, rows["eve"].status) == ("graded", "failed")
+
+
 def test_nbgrader_itself_gives_the_same_score(released_course, hand_in, answering):
     hand_in("ada", answering(**PASSED))
     grade(released_course)
