@@ -41,6 +41,7 @@ c.HTMLExporter.extra_template_basedirs = [
 c.TemplateExporter.filters = {
     "plain": "autograder.feedback.plain",
     "highlight_python": "autograder.feedback.highlight_python",
+    "markdown2html": "autograder.markdown.render_markdown",  # formgrader's, with raw HTML as text
 }
 
 # A stub must say which exercise it belongs to by its traceback alone; students see no other words.

@@ -176,6 +176,46 @@ def test_feedback_holds_nothing_but_the_page(page_of, answering, released_course
     assert [path.name for path in folder.iterdir()] == [f"{TOY}.html"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "so <img src=x onerror=alert(1)> it is",
+        "```mermaid\n<img src=x onerror=alert(1)>\n```",
+        "```x<img src=x onerror=alert(1)>\n<img src=x onerror=alert(1)>\n```",
+        "[link](javascript:alert(1)) ![shot](attachment:pasted.png) ![a](http://x.test/y.png)",
+        "# <img src=x onerror=alert(1)>\n\n$$<img src=x onerror=alert(1)>$$",
+        '[a](http://x.test/"onclick="alert(1) "\\" onclick=\\"alert(1)")',
+    ],
+)
+def test_text_of_the_student_is_no_markup_in_formgrader(released_course, hand_in, answering, text):
+    from nbconvert.exporters import HTMLExporter
+    from nbgrader.server_extensions.formgrader import handlers
+    from traitlets.config import Config
+
+    hand_in("ada", answering(toy_3_why=f"Since 1 < 2:\n\n{text}"))
+    grade_assignment(released_course, TOY)
+    config = released_course.config()
+    config.merge(  # as formgrader's own build_extra_config
+        Config(
+            HTMLExporter={
+                "template_name": "formgrade",
+                "extra_template_basedirs": [handlers.template_path],
+            }
+        )
+    )
+    notebook = released_course.autograded / "ada" / TOY / f"{TOY}.ipynb"
+    resources = {"base_url": "", "submission_id": "1", "index": 0, "total": 1}
+    resources |= {"assignment_id": TOY, "notebook_id": TOY, "student": "ada"}
+    resources |= {"first_name": "", "last_name": "", "notebook_path": ""}
+    html, _ = HTMLExporter(config=config).from_filename(str(notebook), resources=resources)
+    answer = Page(re.search(r"<p>Since 1 &lt; 2:.*?(?=</div>)", html, re.DOTALL).group())
+    assert not {tag for tag, _ in answer.tags} & {"img", "script"}
+    for _, attributes in answer.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        assert not attributes.get("href", "").startswith(("javascript:", "data:"))
+
+
 def test_what_is_missing_is_named(released_course, hand_in):
     with pytest.raises(CourseError, match="nothing is graded"):
         make_feedback(released_course, TOY)
