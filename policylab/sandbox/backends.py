@@ -3,6 +3,7 @@
 
 `namespaces` (outer and inner jail), then `landlock` ("reduced": the host's tree stays visible to
 stat), then `NoSafeBackend`. POLICYLAB_SANDBOX names one; a weaker one is never taken in its place.
+`UNSAFE`, which is no jail, is not among them: only a caller can name it.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from typing import Any
 
 from policylab.sandbox import landlock
 from policylab.sandbox.decoder import Decoder
+from policylab.sandbox.outer import UNSAFE as UNSAFE
 from policylab.sandbox.process import SandboxError, Zygote
 from policylab.sandbox.remote import Worker
 from policylab.sandbox.values import WireError

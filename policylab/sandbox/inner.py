@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from policylab.sandbox import jail, landlock, seccomp
-from policylab.sandbox.outer import DEVICES, HOME
+from policylab.sandbox.outer import DEVICES, HOME, UNSAFE
 
 RPC_FD = 3
 _HIGHEST_FD = 1 << 16
@@ -62,6 +62,13 @@ def confine(
     _clear_environment(HOME if namespaces else "/")
     jail.drop_capabilities()
     _set_limits(limits, base, count_processes=config["can_fork"])
+    if config["backend"] != UNSAFE:
+        _restrict(limits, config)
+    _open_streams()
+
+
+def _restrict(limits: dict[str, Any], config: dict[str, Any]) -> None:
+    namespaces = config["backend"] == "namespaces"
     rules = [("/", landlock.READ)]
     rules += [("/dev/" + name, landlock.DEVICE) for name in DEVICES]
     if namespaces and limits["disk"]:
@@ -76,7 +83,6 @@ def confine(
         allow_fork=config["can_fork"], shares_host=not namespaces, deny_truncate=abi < 3
     )
     seccomp.install(program)
-    _open_streams()
 
 
 def confine_check(cpu_s: int | None) -> None:

@@ -57,7 +57,7 @@ class Zygote:
 
     Args:
         view: directory that holds the `policylab` that student code may see.
-        backend: "namespaces" or "landlock".
+        backend: "namespaces" or "landlock"; "none" is no jail at all.
         preimport: modules to import before the first fork.
         startup_s: time for the jail and the imports.
         highest_landlock_abi: act like an older kernel; it can only lower.
@@ -73,8 +73,8 @@ class Zygote:
         startup_s: float = 120.0,
         highest_landlock_abi: int = 99,
     ) -> None:
-        if backend not in ("namespaces", "landlock"):
-            raise ValueError(f"backend must be 'namespaces' or 'landlock'; got {backend!r}")
+        if backend not in (known := ("namespaces", "landlock", outer.UNSAFE)):
+            raise ValueError(f"backend must be one of {known}; got {backend!r}")
         self.backend = backend
         self.dead: str | None = None
         self._owner = os.getpid()
@@ -94,11 +94,12 @@ class Zygote:
         if not os.path.isdir(os.path.join(view, "policylab", "sandbox")):
             raise ValueError(f"the view must hold policylab/sandbox; there is none in {view!r}")
         layout = current_layout()
-        if self.backend == "landlock":  # a readable place of its own, which tells nothing of ours
+        if self.backend != "namespaces":  # a readable place of its own, which tells nothing of ours
             copy = tempfile.mkdtemp(prefix="policylab-view-")
             self._stack.callback(shutil.rmtree, copy, ignore_errors=True)
             outer.copy_view(view, copy)
             view = copy
+        if self.backend == "landlock":
             _require_readable(layout, view)
         return {
             "backend": self.backend,

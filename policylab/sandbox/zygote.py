@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from policylab.sandbox import inner, jail, landlock
+from policylab.sandbox.huge_pages import collapse_heap
 
 KILL_SECONDS = 5.0
 _SPAWN_FDS = 3
@@ -62,6 +63,7 @@ def warm_up(modules: list[str]) -> None:
     importlib.import_module("policylab.sandbox.worker")
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, the shared pages
+    collapse_heap()
 
 
 def memory_of_a_fork() -> int:

@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -128,3 +129,23 @@ def test_every_attack_succeeds_without_a_jail(attack):
     if name in ATTACKS_OF_ROOT and not run.stdout.strip().startswith('"'):
         pytest.skip("this kernel lets only root trace")
     assert isinstance(json.loads(run.stdout), str), run.stderr
+
+
+def test_no_jail_is_had_by_its_name_only(monkeypatch):
+    assert backends.UNSAFE not in backends.BACKENDS
+    monkeypatch.setenv(backends.VARIABLE, backends.UNSAFE)
+    with pytest.raises(NoSafeBackend, match=backends.UNSAFE):
+        choose_backend()
+    monkeypatch.delenv(backends.VARIABLE)
+    with pytest.raises(NoSafeBackend, match=backends.UNSAFE):
+        choose_backend(backends.UNSAFE)
+
+
+def test_without_a_jail_student_code_runs_and_sees_the_host(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("seen")
+    with backends.bare_zygote(backends.UNSAFE) as zygote, zygote.spawn() as worker:
+        deadline = time.monotonic() + 30
+        cells = [["read", f"text = open({str(secret)!r}).read()"]]
+        backends.request(worker, {"op": "load", "id": 1, "cells": cells}, deadline)
+        assert backends.request(worker, {"op": "value", "id": 2, "t": "text"}, deadline) == "seen"
