@@ -24,13 +24,13 @@ from autograder.gradebook import StudentGrade, is_released, read_grades, short_n
 from autograder.intake import Submission, read_submission, stage
 from autograder.pool import Job, grade_jobs, job_key, prepare
 from autograder.preprocessors.rebuild import read_source_cells, rebuild
-from autograder.preprocessors.sandbox_grade import UNSAFE_BACKEND, SandboxGrade
+from autograder.preprocessors.sandbox_grade import SandboxGrade
 from autograder.results import SubmissionResult
 from autograder.run_record import RunRecord
 from autograder.secret import new_secret
 from autograder.submission import runnable_cells
 from autograder.suggest import did_you_mean
-from policylab.sandbox import backends
+from policylab.sandbox.backends import UNSAFE
 
 __all__ = ["GradeRow", "Progress", "grade_assignment"]
 
@@ -92,11 +92,6 @@ def grade_assignment(
     Raises: CourseError, AssignmentError, and whatever says that no sandbox is safe here.
     """
     course.require_assignment(name)
-    if unsafe_no_sandbox and not can_go_unsafe():
-        raise CourseError(
-            "--unsafe-no-sandbox: this version cannot run student code without a sandbox. "
-            "Grade on a machine where `autograder doctor` finds one."
-        )
     if not is_released(course, name):
         raise CourseError(f"{name} is not in the gradebook. Run: autograder release {name}")
     folders, refused = _submitted(course, name, students)
@@ -110,11 +105,6 @@ def grade_assignment(
     grades = {grade.student: grade for grade in read_grades(course, name)}
     rows = [replace(row, grade=grades.get(row.student)) for row in [*rows, *refused]]
     return sorted(rows, key=lambda row: row.student)
-
-
-def can_go_unsafe() -> bool:
-    """Whether the sandbox package offers an unjailed worker at all."""
-    return getattr(backends, "UNSAFE", "") == UNSAFE_BACKEND
 
 
 def _submitted(
@@ -199,7 +189,7 @@ def _run_checks(
         list(jobs.values()),
         assignment,
         lanes=lanes,
-        backend=UNSAFE_BACKEND if unsafe_no_sandbox else None,
+        backend=UNSAFE if unsafe_no_sandbox else None,
         on_result=count,
     )
 
@@ -260,7 +250,7 @@ def _notes(work: _Work, result: SubmissionResult) -> tuple[str, ...]:
     if work.submission.problem:
         return (work.submission.problem,)
     errors = [f"{error.cell} raised {error.type}" for error in result.cell_errors]
-    unsafe = ["graded without a sandbox"] if result.backend == UNSAFE_BACKEND else []
+    unsafe = ["graded without a sandbox"] if result.backend == UNSAFE else []
     note = [result.note] if result.note else []
     return (*note, *errors, *_limits_met(result), *work.submission.warnings, *work.repairs, *unsafe)
 

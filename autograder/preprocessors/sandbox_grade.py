@@ -24,13 +24,12 @@ from autograder.assignment import load_assignment
 from autograder.pool import Job, cached_result, grade_jobs, job_key, prepare
 from autograder.results import STATUSES, SubmissionResult
 from autograder.submission import runnable_cells
+from policylab.sandbox.backends import UNSAFE
 
-__all__ = ["UNSAFE_BACKEND", "VERDICT", "SandboxGrade", "is_test_cell", "write_verdicts"]
+__all__ = ["VERDICT", "SandboxGrade", "is_test_cell", "write_verdicts"]
 
 #: Media type of the output's machine-readable part; what feedback shows is made from it.
 VERDICT = "application/vnd.policylab.verdict+json"
-#: What a result names as its backend where student code ran with our own rights.
-UNSAFE_BACKEND = "none"
 FAULT_NOTE = "This could not be checked automatically; a person will grade it."
 
 Cells = tuple[tuple[str, str], ...]
@@ -66,9 +65,9 @@ class SandboxGrade(NbGraderPreprocessor):
         job = Job(cells=cells)
         key = job_key(job, prepare(assignment).fingerprint)
         cached = cached_result(assignment, key)
-        if cached is not None and (cached.backend != UNSAFE_BACKEND or self.unsafe_no_sandbox):
+        if cached is not None and (cached.backend != UNSAFE or self.unsafe_no_sandbox):
             return cached
-        backend = UNSAFE_BACKEND if self.unsafe_no_sandbox else None
+        backend = UNSAFE if self.unsafe_no_sandbox else None
         return grade_jobs([job], assignment, lanes=1, backend=backend)[key]
 
 
@@ -137,6 +136,6 @@ def _table(verdict: dict[str, Any]) -> str:
         rows.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>")
     head = "<tr><th>result</th><th>check</th><th>points</th><th>note</th></tr>"
     notes = [FAULT_NOTE] if verdict["grader_fault"] else []
-    if verdict["backend"] == UNSAFE_BACKEND:
+    if verdict["backend"] == UNSAFE:
         notes.append("Graded without a sandbox: the student's code could have changed this result.")
     return f"<table>{head}{''.join(rows)}</table>" + "".join(f"<p>{note}</p>" for note in notes)

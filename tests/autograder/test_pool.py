@@ -13,6 +13,7 @@ from autograder.checker import LaneError
 from autograder.pool import Job, cached_result, grade_jobs, job_key, prepare
 from autograder.report import Finished, Outcome, submission_result
 from autograder.secret import new_secret
+from policylab.sandbox.backends import UNSAFE
 
 TOY = "03_toy"
 
@@ -192,3 +193,12 @@ def test_two_real_lanes_grade_what_one_grades(lane, session_course, toy_answer, 
     assert [found[key].score for key in keys] == [8.0, 7.0, 0.0]
     again = grade_jobs(jobs, assignment, lanes=2, **options)
     assert again == found and len(seen) == 3
+
+
+def test_an_unjailed_lane_grades_alike_and_says_so(session_course, toy_answer, tmp_path):
+    assignment = load_assignment(TOY, session_course)
+    right = Job(tuple((f"{name}_answer", source) for name, source in toy_answer.items()))
+    (result,) = grade_jobs(
+        [right], assignment, lanes=1, backend=UNSAFE, cache_dir=tmp_path
+    ).values()
+    assert (result.score, result.backend) == (8.0, UNSAFE)
