@@ -22,7 +22,7 @@ from autograder.cleaning import clean
 from autograder.connection import Connection
 from autograder.errors import StudentCrashed, StudentError, StudentFailure
 from autograder.handles import RemoteName, RemoteObject
-from policylab.sandbox import Limits, Zygote
+from policylab.sandbox import Limits, SandboxError, Zygote
 
 __all__ = ["Student", "StudentProcess", "start_zygote"]
 
@@ -125,7 +125,9 @@ class StudentProcess:
 
     def stdout(self) -> str:
         """Return what the student's code has printed; it may hold hidden inputs."""
-        return clean(self._connection().worker.pump.text(), OUTPUT_LIMIT)
+        pump = self._connection().worker.pump
+        pump.drain_quietly()  # a reply that was there at once left no wait to read it in
+        return clean(pump.text(), OUTPUT_LIMIT)
 
     def parameters(self, module: RemoteObject) -> dict[str, torch.nn.Parameter]:
         """Return copies of a remote module's parameters, and their gradients, by name."""
@@ -205,7 +207,11 @@ class StudentProcess:
         limits = Limits(memory=self._limits.memory_mb << 20, cpu_s=cpu_s)
         connection = Connection(self._zygote.spawn(limits), self._sources, Budget(START_SECONDS))
         try:
-            connection.request("has", name="")  # the jail stands, and nothing of theirs has run yet
+            connection.request("has", name="")  # the jail stands
+        except StudentFailure as failure:  # but nothing of theirs has run yet
+            connection.close()
+            raise SandboxError(f"a worker did not start: {failure}") from None
+        try:
             connection.budget = Budget(self._limits.load_s, self.budget)
             reports = connection.request("load", cells=self._cells)
             errors = list(self._cell_errors(connection, reports))

@@ -13,6 +13,7 @@ from autograder.errors import (
     StudentMemory,
     StudentTimeout,
 )
+from policylab.sandbox import SandboxError
 
 HONEST = """\
 import dataclasses, random
@@ -482,6 +483,23 @@ def test_a_notebook_that_does_not_load_is_tried_twice(load, source, failure):
     finally:
         del process._zygote.spawn
     assert len(spawned) == 2
+
+
+def test_a_worker_that_does_not_start_is_no_fault_of_the_students(load, monkeypatch):
+    process = load("def f(): return 1")
+    spawn = process._zygote.spawn
+
+    def killed_at_once(limits):
+        worker = spawn(limits)
+        process._zygote.kill_all()  # as the kernel does where memory is short
+        return worker
+
+    monkeypatch.setattr(process._zygote, "spawn", killed_at_once)
+    with pytest.raises(SandboxError, match="did not start"), process.check(5.0):
+        process.student.f()
+    monkeypatch.undo()
+    with process.check(5.0):
+        assert process.student.f() == 1
 
 
 def test_the_submissions_budget_covers_all_checks(load):
