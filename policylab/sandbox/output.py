@@ -9,10 +9,11 @@ from policylab.sandbox.values import WireError
 
 _CHUNK = 1 << 16
 _CHUNKS_AT_ONCE = 64
-# terminal escape sequences, control characters, and marks that change the direction of text
 _UNSAFE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]"  # terminal escape sequences
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # controls, but for tab and newline
+    r"|[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"  # bidi and invisible
+    r"|[\U000e0000-\U000e007f\ud800-\udfff]"  # tags, lone surrogates
 )
 
 
