@@ -20,10 +20,9 @@ from autograder.checker import Lane
 from autograder.fingerprint import Prepared, prepare
 from autograder.results import SubmissionResult
 from policylab.sandbox import choose_backend
+from policylab.sandbox.backends import BACKENDS
 
 __all__ = ["Job", "Prepared", "cached_result", "grade_jobs", "job_key", "prepare"]
-
-SAFE_BACKENDS = ("namespaces", "landlock")
 
 OnResult = Callable[["Job", SubmissionResult, bool], None]
 
@@ -145,7 +144,7 @@ def _directory(assignment: Assignment, cache_dir: Path | None) -> Path:
 
 def _is_trusted(kept: SubmissionResult, backend: str) -> bool:
     """Whether a kept result may stand: one made without a sandbox only where that is asked for."""
-    return kept.backend in SAFE_BACKENDS or kept.backend == backend
+    return kept.backend in BACKENDS or kept.backend == backend
 
 
 def _tell(on_result: OnResult | None, job: Job, result: SubmissionResult, cached: bool) -> None:
