@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The softmax gradient, the bandit, and the run of the post the course starts from."""
+"""The softmax gradient, the bandit and its training loop."""
 
 import numpy
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
 from policylab.bandit import FourArmedBandit, softmax_policy_gradient, train_softmax_policy
 
@@ -106,39 +105,3 @@ def test_the_gradient_that_is_passed_in_is_the_one_that_is_used():
 
     *_, last = train_softmax_policy(FourArmedBandit(), generator=generator(), gradient=downhill)
     assert last.best_arm_prob < 0.25
-
-
-class PostBandit:
-    """The post's pulls: NumPy's generator, seed 7, shared by comparisons and training."""
-
-    true_rewards = (0.20, 0.45, 0.72, 0.92)
-
-    def __init__(self):
-        self.random = numpy.random.default_rng(7)
-
-    def pull(self, arm, generator=None):
-        return min(max(self.true_rewards[arm] + self.random.normal(0.0, 0.05), 0.0), 1.0)
-
-
-def test_the_posts_reward_model_and_run_come_out_as_printed_there():
-    bandit = PostBandit()
-    arms = numpy.random.default_rng(3)
-    gaps, labels = [], []
-    for _ in range(80):
-        first, second = int(arms.choice(4)), int(arms.choice(4))
-        while second == first:
-            second = int(arms.choice(4))
-        pulls = bandit.pull(first), bandit.pull(second)
-        gaps.append([round(pulls[0] - pulls[1], 3)])
-        labels.append(int(pulls[0] >= pulls[1]))
-    reward_model = LogisticRegression(max_iter=300).fit(gaps, labels)
-    assert reward_model.score(gaps, labels) == 1.0
-
-    policy = numpy.random.default_rng(1)
-    *_, last = train_softmax_policy(
-        bandit,
-        generator=generator(),
-        score=lambda pull: float(reward_model.predict_proba([[pull - 0.5725]])[0, 1]),
-        choose=lambda probs, g: int(policy.choice(4, p=probs.numpy() / probs.numpy().sum())),
-    )
-    assert f"{last.best_arm_prob:.1%}" == "82.0%"
