@@ -15,35 +15,43 @@ The post's code: https://github.com/Pulkit12dhingra/RL_Agents (the book's errata
 About 25 seconds on one core.
 """
 
-import argparse
 import itertools
-import json
-import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
+from preference_bandit import (
+    EPISODES,
+    MEAN_REWARD,
+    NOISE,
+    PAIRS,
+    TRUE_REWARDS,
+    Comparisons,
+    NumpyBandit,
+    accuracy,
+    bradley_terry,
+    collect_comparisons,
+    fit_reward_model,
+    fresh_sources,
+    larger,
+    posts_sources,
+    scorer,
+    train_policy,
+)
+from report import interval, parser, publish, versions
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from scipy.special import expit, ndtr
-from sklearn.linear_model import LogisticRegression
 
-from policylab.bandit import BanditRecord, FourArmedBandit, train_softmax_policy
-from policylab.plots import mean_interval
+from policylab.bandit import BanditRecord
 
-TRUE_REWARDS = FourArmedBandit().true_rewards
-MEAN_REWARD = statistics.fmean(TRUE_REWARDS)
-NOISE = FourArmedBandit().noise
-PAIRS, EPISODES, MORE_EPISODES = 80, 300, 3000
+MORE_EPISODES = 3000
 HELD_OUT_PAIRS = 1000
 TEMPERATURES = (0.05, 0.1, 0.2, 0.4)
 """Of the annotators: P(first preferred) = sigmoid((first reward - second reward) / temperature)."""
@@ -51,129 +59,6 @@ REFERENCES = (0.0, 0.3, 0.45, MEAN_REWARD, 0.7, 0.85, 1.0)
 """What is subtracted from a pull before the reward model sees it; the post takes the true mean."""
 SHOWN = (*range(0, 300, 10), *range(300, 3001, 100))
 """Episodes at which a curve is kept."""
-PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "torch")
-
-Comparisons: TypeAlias = pd.DataFrame
-Annotator = Callable[[float, float], bool]
-"""First and second reward in, whether the first is preferred."""
-
-
-class NumpyBandit:
-    """The four-armed bandit on NumPy's generator, so that its draws are those of the post.
-
-    Args:
-        random: the source of the pulls' noise, shared by comparisons and training.
-    """
-
-    true_rewards = TRUE_REWARDS
-
-    def __init__(self, random: np.random.Generator) -> None:
-        self.random = random
-
-    def pull(self, arm: int, generator: torch.Generator | None = None) -> float:
-        """Return one noisy reward of an arm, clipped to [0, 1]; torch's generator is not used."""
-        return min(max(TRUE_REWARDS[arm] + self.random.normal(0.0, NOISE), 0.0), 1.0)
-
-
-def larger(first: float, second: float) -> bool:
-    """Prefer the larger of two rewards, as the post's annotators do without exception."""
-    return first >= second
-
-
-def bradley_terry(random: np.random.Generator, temperature: float) -> Annotator:
-    """Make annotators who disagree.
-
-    Source: Bradley and Terry 1952, "Rank Analysis of Incomplete Block Designs", Biometrika 39.
-    """
-    return lambda first, second: random.random() < expit((first - second) / temperature)
-
-
-def collect_comparisons(
-    bandit: NumpyBandit,
-    arms: np.random.Generator,
-    pairs: int = PAIRS,
-    annotate: Annotator = larger,
-) -> Comparisons:
-    """Compare pulls of two different arms; one row a pair.
-
-    Args:
-        bandit: pulls first the first arm, then the second.
-        arms: draws the arms; a second arm equal to the first is drawn again.
-        pairs: number of rows.
-        annotate: says which pull is preferred.
-    Returns: columns first_arm, second_arm, gap (difference of the pulls, rounded to 3 digits as in
-        the post) and first_preferred (0 or 1).
-    """
-    rows = []
-    for _ in range(pairs):
-        first, second = int(arms.choice(4)), int(arms.choice(4))
-        while second == first:
-            second = int(arms.choice(4))
-        one, other = bandit.pull(first), bandit.pull(second)
-        rows.append((first, second, round(one - other, 3), int(annotate(one, other))))
-    return pd.DataFrame(rows, columns=["first_arm", "second_arm", "gap", "first_preferred"])
-
-
-def fit_reward_model(comparisons: Comparisons) -> LogisticRegression:
-    """Fit the post's reward model: one weight on the gap, one intercept."""
-    model = LogisticRegression(max_iter=300)
-    return model.fit(comparisons[["gap"]].to_numpy(), comparisons["first_preferred"].to_numpy())
-
-
-def accuracy(model: LogisticRegression, comparisons: Comparisons) -> float:
-    """Share of comparisons whose label the model predicts."""
-    labels = comparisons["first_preferred"].to_numpy()
-    return float(model.score(comparisons[["gap"]].to_numpy(), labels))
-
-
-def scorer(model: LogisticRegression, reference: float = MEAN_REWARD) -> Callable[[float], float]:
-    """Make the policy's reward: the model's probability that a pull beats a reference reward.
-
-    It is the model's `predict_proba`, without its checks of the input, which cost most of the time.
-    """
-    weight, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    return lambda pull: float(expit(weight * (pull - reference) + intercept))
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The three random sources of one repetition of the post."""
-
-    pulls: np.random.Generator
-    arms: np.random.Generator
-    policy: np.random.Generator
-
-    def choose(self, probs: torch.Tensor, generator: torch.Generator) -> int:
-        """Draw an arm from probabilities (A,); NumPy checks that they sum to 1."""
-        exact = probs.numpy()
-        return int(self.policy.choice(len(exact), p=exact / exact.sum()))
-
-
-def posts_sources() -> Sources:
-    """Start the sources with the seeds of the post."""
-    return Sources(*(np.random.default_rng(seed) for seed in (7, 3, 1)))
-
-
-def fresh_sources(seed: int) -> Sources:
-    """Start three independent sources for one of our seeds."""
-    children = np.random.SeedSequence(seed).spawn(3)
-    return Sources(*(np.random.default_rng(child) for child in children))
-
-
-def train_policy(
-    sources: Sources,
-    bandit: NumpyBandit,
-    score: Callable[[float], float] = float,
-    episodes: int = EPISODES,
-) -> Iterator[BanditRecord]:
-    """Train the library's softmax policy on the post's draws."""
-    return train_softmax_policy(
-        bandit,
-        episodes=episodes,
-        generator=torch.Generator(),  # not used: pulls and arms come from `sources`
-        score=score,
-        choose=sources.choose,
-    )
 
 
 def curve(records: Iterator[BanditRecord]) -> list[float]:
@@ -264,34 +149,23 @@ def one_seed(seed: int) -> dict[str, Any]:
     }
 
 
-def interval(values: Sequence[float]) -> dict[str, float]:
-    """Mean, half-width of the 95 % t-interval of the mean, smallest and largest over the seeds."""
-    mean, half_width = mean_interval(values)
-    return {
-        "mean": round(float(mean), 5),
-        "half_width": round(float(half_width), 5),
-        "min": round(min(values), 5),
-        "max": round(max(values), 5),
-    }
-
-
 def summarise(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Put intervals over the seeds on what the runs measured."""
     at_300 = SHOWN.index(EPISODES)
+    spread = partial(interval, with_range=True)
     return {
         "best_arm_prob": {
-            "300": interval([run["curve"][at_300] for run in runs]),
-            "3000": interval([run["curve"][-1] for run in runs]),
+            "300": spread([run["curve"][at_300] for run in runs]),
+            "3000": spread([run["curve"][-1] for run in runs]),
         },
         "raw_reward": {
-            name: interval([run["raw_reward"][name] for run in runs]) for name in ("300", "3000")
+            name: spread([run["raw_reward"][name] for run in runs]) for name in ("300", "3000")
         },
         "reference": {
-            name: interval([run["reference"][name] for run in runs])
-            for name in runs[0]["reference"]
+            name: spread([run["reference"][name] for run in runs]) for name in runs[0]["reference"]
         },
         "accuracy": {
-            name: {kind: interval([run["accuracy"][name][kind] for run in runs]) for kind in kinds}
+            name: {kind: spread([run["accuracy"][name][kind] for run in runs]) for kind in kinds}
             for name, kinds in runs[0]["accuracy"].items()
         },
         "labels_against_true_order": {
@@ -316,8 +190,7 @@ def measure(seeds: int) -> dict[str, Any]:
             "mean_reward": round(MEAN_REWARD, 6),
             "curve_episodes": SHOWN,
         },
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in PACKAGES},
+        "versions": versions("numpy", "pandas", "scikit-learn", "scipy", "torch"),
         "cpu_seconds": round(time.process_time() - started, 1),
         "post": post,
         "summary": summarise(runs),
@@ -356,28 +229,12 @@ def tables(result: dict[str, Any]) -> Iterator[Table]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print, and save where asked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=20, help="repetitions, at least 2")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--output", type=Path, help="save the JSON in this file, too")
-    options = parser.parse_args(argv)
+    command = parser(__doc__)
+    command.add_argument("--seeds", type=int, default=20, help="repetitions, at least 2")
+    options = command.parse_args(argv)
     if options.seeds < 2:
-        parser.error(f"--seeds must be at least 2 for an interval; got {options.seeds}.")
-    torch.set_num_threads(1)
-    result = measure(options.seeds)
-    # One line for each entry, so that a change shows where it is.
-    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in result.items())
-    text = "{\n" + ",\n".join(lines) + "\n}"
-    if options.output:
-        options.output.write_text(text + "\n", encoding="utf-8")
-    if options.json:
-        print(text)
-    else:
-        for table in tables(result):
-            Console().print(table)
-    return 0
+        command.error(f"--seeds must be at least 2 for an interval; got {options.seeds}.")
+    return publish(options, lambda: measure(options.seeds), tables)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import preference_bandit
 import pytest
+import seed_post
 from scipy.special import ndtr
 
 COMMITTED = Path(__file__).resolve().parents[2] / "benchmarks" / "seed_post.json"
-
-
-@pytest.fixture(scope="module")
-def seed_post(script):
-    return script("seed_post")
 
 
 @pytest.fixture(scope="module")
@@ -21,58 +18,60 @@ def committed():
     return json.loads(COMMITTED.read_text(encoding="utf-8"))
 
 
-def test_the_posts_numbers_come_out_as_printed_there(seed_post):
-    sources = seed_post.posts_sources()
-    bandit = seed_post.NumpyBandit(sources.pulls)
-    comparisons = seed_post.collect_comparisons(bandit, sources.arms)
-    model = seed_post.fit_reward_model(comparisons)
+def test_the_posts_numbers_come_out_as_printed_there():
+    sources = preference_bandit.posts_sources()
+    bandit = preference_bandit.NumpyBandit(sources.pulls)
+    comparisons = preference_bandit.collect_comparisons(bandit, sources.arms)
+    model = preference_bandit.fit_reward_model(comparisons)
     assert len(comparisons) == 80
-    assert f"{seed_post.accuracy(model, comparisons):.1%}" == "100.0%"
+    assert f"{preference_bandit.accuracy(model, comparisons):.1%}" == "100.0%"
 
     # As in the post, scikit-learn's own predict_proba pays the policy.
     def score(pull):
         return float(model.predict_proba([[pull - np.mean(bandit.true_rewards)]])[0, 1])
 
-    *_, last = seed_post.train_policy(sources, bandit, score)
+    *_, last = preference_bandit.train_policy(sources, bandit, score)
     assert last.episode == 300
     assert f"{last.best_arm_prob:.1%}" == "82.0%"
 
 
-def test_the_fast_score_is_scikit_learns(seed_post):
-    sources = seed_post.posts_sources()
-    bandit = seed_post.NumpyBandit(sources.pulls)
-    model = seed_post.fit_reward_model(seed_post.collect_comparisons(bandit, sources.arms))
+def test_the_fast_score_is_scikit_learns():
+    sources = preference_bandit.posts_sources()
+    bandit = preference_bandit.NumpyBandit(sources.pulls)
+    model = preference_bandit.fit_reward_model(
+        preference_bandit.collect_comparisons(bandit, sources.arms)
+    )
     for reference in (0.0, 0.5725, 1.0):
-        score = seed_post.scorer(model, reference)
+        score = preference_bandit.scorer(model, reference)
         for pull in np.linspace(0, 1, 11):
             expected = model.predict_proba([[pull - reference]])[0, 1]
             assert score(pull) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_label_is_the_sign_of_the_feature(seed_post):
-    sources = seed_post.fresh_sources(0)
-    bandit = seed_post.NumpyBandit(sources.pulls)
-    table = seed_post.collect_comparisons(bandit, sources.arms, 500)
+def test_the_label_is_the_sign_of_the_feature():
+    sources = preference_bandit.fresh_sources(0)
+    bandit = preference_bandit.NumpyBandit(sources.pulls)
+    table = preference_bandit.collect_comparisons(bandit, sources.arms, 500)
     off_zero = table[table["gap"] != 0]  # a gap below 0.0005 is rounded to 0
     assert ((off_zero["gap"] > 0) == (off_zero["first_preferred"] == 1)).all()
     assert (table["first_arm"] != table["second_arm"]).all()
 
 
-def test_the_expected_share_of_wrong_labels_by_hand(seed_post):
+def test_the_expected_share_of_wrong_labels_by_hand():
     # Two pulls differ by a normal with deviation 0.05 * sqrt(2). Six pairs of arms are equally
     # likely; their gaps are .25 .52 .72 .27 .47 .20, and all but three are out of reach.
     by_hand = sum(ndtr(-gap / (0.05 * 2**0.5)) for gap in (0.20, 0.25, 0.27)) / 6
     assert seed_post.expected_disagreement() == pytest.approx(by_hand, rel=1e-3)
 
 
-def test_annotators_who_disagree_follow_bradley_terry(seed_post):
-    annotate = seed_post.bradley_terry(np.random.default_rng(0), temperature=0.2)
+def test_annotators_who_disagree_follow_bradley_terry():
+    annotate = preference_bandit.bradley_terry(np.random.default_rng(0), temperature=0.2)
     share = np.mean([annotate(0.7, 0.5) for _ in range(20_000)])
     # sigmoid(0.2 / 0.2) = 0.7311, standard error 0.0031
     assert share == pytest.approx(0.7311, abs=4 * 0.0031)
 
 
-def test_with_disagreement_no_model_reaches_the_posts_accuracy(seed_post):
+def test_with_disagreement_no_model_reaches_the_posts_accuracy():
     measured = seed_post.accuracies(seed=0, temperature=0.2)
     # 1,000 held-out pairs: a standard error of about 0.011.
     assert measured["sign_of_gap"] == pytest.approx(measured["ceiling"], abs=0.045)
@@ -80,12 +79,16 @@ def test_with_disagreement_no_model_reaches_the_posts_accuracy(seed_post):
     assert seed_post.accuracies(seed=0, temperature=None)["sign_of_gap"] == 1.0
 
 
-def test_a_seed_gives_the_committed_curve(seed_post, committed):
+def test_a_seed_gives_the_committed_curve(committed):
     """The committed file is of this code: one of its seeds, run again to episode 300."""
-    sources = seed_post.fresh_sources(3)
-    bandit = seed_post.NumpyBandit(sources.pulls)
-    model = seed_post.fit_reward_model(seed_post.collect_comparisons(bandit, sources.arms))
-    again = seed_post.curve(seed_post.train_policy(sources, bandit, seed_post.scorer(model)))
+    sources = preference_bandit.fresh_sources(3)
+    bandit = preference_bandit.NumpyBandit(sources.pulls)
+    model = preference_bandit.fit_reward_model(
+        preference_bandit.collect_comparisons(bandit, sources.arms)
+    )
+    again = seed_post.curve(
+        preference_bandit.train_policy(sources, bandit, preference_bandit.scorer(model))
+    )
     assert again == pytest.approx(committed["curves"][3][: len(again)], abs=1e-3)
 
 
@@ -103,7 +106,7 @@ def test_the_committed_file_says_what_the_errata_page_says(committed):
     assert reference["0"]["max"] < reference["0.5725"]["min"]
 
 
-def test_the_command_prints_json_and_saves_it(seed_post, monkeypatch, tmp_path, capsys):
+def test_the_command_prints_json_and_saves_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(seed_post, "MORE_EPISODES", 300)
     monkeypatch.setattr(seed_post, "HELD_OUT_PAIRS", 20)
     path = tmp_path / "result.json"
@@ -111,7 +114,7 @@ def test_the_command_prints_json_and_saves_it(seed_post, monkeypatch, tmp_path, 
     assert json.loads(capsys.readouterr().out) == json.loads(path.read_text())
 
 
-def test_one_seed_has_no_interval(seed_post, capsys):
+def test_one_seed_has_no_interval(capsys):
     with pytest.raises(SystemExit, match="2"):
         seed_post.main(["--seeds", "1"])
     assert "--seeds" in capsys.readouterr().err
