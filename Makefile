@@ -12,7 +12,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint types book exercises solutions lm clean
+.PHONY: help demo test test-full lint types book exercises solutions chapter lm clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -46,6 +46,10 @@ exercises: $(STAMP)  ## release every assignment of solutions/ into exercises/
 
 solutions: $(STAMP)  ## run every solution notebook from top to bottom
 	$(BIN)/python -m pytest -m 'not full' tests/test_solutions.py
+
+# make chapter NAME=03_reward_models TITLE="Reward models" FUNCTIONS="preference_probability …" [MODULE=…]
+chapter: $(STAMP)  ## lay out a chapter: NAME=03_slug TITLE="…" FUNCTIONS="f g" [MODULE=m]; what it lacks: NAME=… CHECK=1
+	@$(BIN)/autograder chapter "$(NAME)" $(if $(CHECK),--check,--title "$(TITLE)" --functions "$(FUNCTIONS)" $(if $(MODULE),--module "$(MODULE)") $(if $(DRY),--dry-run))
 
 lm: $(STAMP)  ## a real 135M-parameter language model; its metadata asks for a C++ build that is not needed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[lm]'

@@ -25,6 +25,7 @@ examples:
   autograder feedback 02_llm_as_policy           one page per student, in feedback/
   autograder export 02_llm_as_policy --format moodle > grades.csv
   autograder doctor                              is there a safe sandbox here?
+  autograder chapter 03_reward_models --check    what does this chapter still lack?
   autograder demo                                a class of a few submissions, from start to end
 """
 
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_doctor(commands)
     _add_demo(commands)
+    _add_chapter(commands)
     return parser
 
 
@@ -167,6 +169,27 @@ def _add_demo(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def _add_chapter(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    summary = "lay out a new chapter of the course, or say what one still lacks"
+    examples = (
+        '  autograder chapter 03_reward_models --title "Reward models" \\\n'
+        "      --functions preference_probability,bradley_terry_loss --dry-run\n"
+        "  autograder chapter 03_reward_models --check\n"
+    )
+    parser = _add(commands, "chapter", summary, _chapter, examples)
+    parser.add_argument("name", metavar="NN_slug")
+    parser.add_argument("--title", default="", help='for people, such as "Reward models"')
+    parser.add_argument(
+        "--functions", default="", metavar="A,B", help="graded functions, in order of the exercises"
+    )
+    parser.add_argument(
+        "--module", metavar="NAME", help="of policylab, made with a stub of each missing function"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="list the files, write nothing")
+    parser.add_argument("--check", action="store_true", help="say what the chapter lacks")
+    parser.add_argument("--json", action="store_true")
+
+
 # Commands import what they need: nbgrader alone takes seconds, and --help should not.
 
 
@@ -254,6 +277,24 @@ def _demo(arguments: argparse.Namespace) -> int:
     from autograder.demo import run_demo
 
     return run_demo(root=arguments.root, course_root=arguments.course_root, as_json=arguments.json)
+
+
+def _chapter(arguments: argparse.Namespace) -> int:
+    from autograder.chapter.report import check_chapter, new_chapter
+    from autograder.course import find_course
+
+    root = find_course(arguments.course_root).root
+    if arguments.check:
+        return check_chapter(root, arguments.name, as_json=arguments.json)
+    return new_chapter(
+        root,
+        arguments.name,
+        title=arguments.title,
+        functions=arguments.functions.replace(",", " ").split(),
+        module=arguments.module,
+        is_dry_run=arguments.dry_run,
+        as_json=arguments.json,
+    )
 
 
 if __name__ == "__main__":

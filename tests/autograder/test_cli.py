@@ -140,7 +140,7 @@ def test_an_interrupt_says_that_nothing_is_lost(run, hand_in, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "release", "grade", "feedback", "export", "doctor", "demo"]
+    "command", ["", "release", "grade", "feedback", "export", "doctor", "demo", "chapter"]
 )
 def test_help_has_examples(run, command):
     status, out, _ = run(*([command] if command else []), "--help")

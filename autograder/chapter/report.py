@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What `autograder chapter` prints: the files of a new chapter, or a table of what one needs."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from autograder.chapter.layout import lay_out, plan
+from autograder.chapter.needs import needs_of
+from autograder.chapter.places import chapter_at, existing
+from autograder.tables import console, print_table
+
+__all__ = ["check_chapter", "new_chapter"]
+
+
+def new_chapter(
+    root: Path,
+    name: str,
+    *,
+    title: str,
+    functions: Sequence[str],
+    module: str | None,
+    is_dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Lay out a chapter and print its files; return 0."""
+    planned = plan(chapter_at(root, name), title, functions, module)
+    if not is_dry_run:
+        lay_out(planned)
+    files = [str(path.relative_to(root)) for path in planned.new]
+    if as_json:
+        print(json.dumps({"schema": 1, "files": files, "to_write": planned.to_write}, indent=1))
+        return 0
+    print("\n".join([*files, "_toc.yml"]))
+    if planned.to_write:
+        names = ", ".join(planned.to_write)
+        print(f"\nnot in the library yet: {names}. Write into a module of policylab/:\n")
+        print("\n\n".join(planned.to_write.values()))
+    verb = "would be written" if is_dry_run else "written; fill in each line with FILL"
+    print(f"autograder: {len(files)} files {verb}. Left to do:", file=sys.stderr)
+    print(f"  autograder chapter {name} --check", file=sys.stderr)
+    return 0
+
+
+def check_chapter(root: Path, name: str, *, as_json: bool) -> int:
+    """Print what the chapter needs; return 0 if it is all there, else 1."""
+    chapter = existing(root, name)
+    needs, marks = needs_of(chapter), chapter.marks()
+    if as_json:
+        rows = [
+            {"part": n.part, "needed": n.needed, "there": n.there, "is_met": n.is_met}
+            for n in needs
+        ]
+        print(json.dumps({"schema": 1, "needs": rows, "marks": [str(m) for m in marks]}, indent=1))
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("", "part", "needed", "there"):
+            table.add_column(column, overflow="fold")
+        for need in needs:
+            sign = Text("ok", style="green") if need.is_met else Text("missing", style="red")
+            table.add_row(sign, need.part, need.needed, need.there)
+        print_table(table)
+        for mark in marks:
+            console().print(f"FILL {mark}")
+    return int(any(not need.is_met for need in needs))
