@@ -26,21 +26,14 @@ GLOSSARY = """\
 
 :::{glossary}
 policy
-: The model.
-
 reward
-: A number for a completion.
-
 completion
-: What the model adds.
-
 mask
-: What says which numbers count.
-
 baseline
-: What is subtracted.
+  Words of other chapters.
 :::
 """
+BUILD = "import sys; from jupyter_book.cli.main import main; sys.argv[0] = 'jupyter-book'; main()"
 
 
 class Checkout:
@@ -160,7 +153,9 @@ def test_every_wrong_answer_is_caught_and_every_right_one_passes(filled):
 
 
 def test_the_page_and_the_drawing_pass_their_tests(filled):
-    filled.test("tests/book/test_sources.py", "-k", f"{NAME} or toc or contents or page_is")
+    """An assignment of one function has fewer exercises than the test of the anatomy asks for."""
+    filled.test("tests/book/test_sources.py", "-k", f"{NAME} or contents or page_is or body")
+    filled.test("tests/book/test_anatomy.py", "-k", f"{NAME} and not table_of_exercises")
     filled.test("tests/book/test_extension.py", "-k", "diagrams and example")
 
 
@@ -181,19 +176,26 @@ def test_the_solution_earns_every_automatic_point(filled, lacking):
     assert (row["automatic"], row["max_automatic"]) == (4, 4)
 
 
-def test_the_page_builds_without_a_warning(filled):
-    """Alone, with a glossary of one word: the other pages are built by `make book`."""
-    book = filled.root / "book"
-    for path in book.glob("*.md"):
-        if path != filled.chapter.page:
+def test_the_page_builds_without_a_warning_and_so_does_one_not_yet_filled_in(filled):
+    """Alone, with a glossary of one line: the other pages are built by `make book`."""
+    blank = Chapter(filled.root, "91_blank")
+    options = ["--title", "Blank", "--functions", "first_part,second_part", "--module", "blank"]
+    filled.run("autograder.cli", "chapter", blank.name, *options)
+    for path in filled.chapter.page.parent.glob("*.md"):
+        if path not in (filled.chapter.page, blank.page):
             path.unlink()
-    (book / "glossary.md").write_text(GLOSSARY)
-    (book / "bibliography.md").write_text("# Bibliography\n\n```{bibliography}\n```\n")
-    parts = "chapters:\n  - file: glossary\n  - file: bibliography\n"
+    glossary, bibliography = blank.page.with_stem("glossary"), blank.page.with_stem("bibliography")
+    glossary.write_text(GLOSSARY)
+    bibliography.write_text("# Bibliography\n\n```{bibliography}\n```\n")
     head = f"format: jb-book\nroot: {NAME}\n"
-    (book / "_toc.yml").write_text(head)
-    (filled.root / "_toc.yml").write_text(head + parts)
-    filled.run("jupyter_book", "build", "book", "-W", "-n", "--keep-going", "--quiet")
-    page = (filled.root / "_build" / "html" / f"{NAME}.html").read_text("utf-8")
-    assert "1 exercises, 4 points" in page or "2 exercises, 4 points" in page
-    assert page.count("<policy-step") == 1 and "quiz-90" in page
+    others = "".join(f"  - file: {name}\n" for name in (blank.name, "glossary", "bibliography"))
+    (filled.root / "book" / "_toc.yml").write_text(head)
+    (filled.root / "_toc.yml").write_text(f"{head}chapters:\n{others}")
+    (filled.root / "build_book.py").write_text(BUILD)
+    filled.run("build_book", "build", "book", "-W", "-n", "--keep-going", "--quiet")
+    html = filled.root / "_build" / "html"
+    page, unfilled = ((html / f"{name}.html").read_text("utf-8") for name in (NAME, blank.name))
+    assert "2 exercises, 4 points graded automatically and 4 by a person, about 25 min" in page
+    for text in (page, unfilled):
+        assert text.count("<policy-step") == 1 and text.count("<choice-quiz") == 1
+    assert "FILL" not in page and "FILL the mechanism" in unfilled
