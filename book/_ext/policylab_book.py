@@ -8,7 +8,7 @@
 * The execution cache is kept apart for each state of the teaching library.
 * Ids that sphinx-exercise gives to every exercise alike are numbered: an id stands for one thing.
 
-Directives live in `svg_figure.py` and `exercise_notebook.py`.
+Directives live in `svg_figure.py`, `exercise_notebook.py`, `explorable.py` and `quiz.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
@@ -33,6 +34,7 @@ MATHJAX_PARTS = (
     "output/chtml/fonts/woff-v2",
     "input/tex/extensions",  # loaded on demand: \boldsymbol, \cancel, \bbox and others
 )
+SCRIPTS_FIRST = ("formulas.js", "pieces.js", "explorer.js")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -40,9 +42,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.srcdir = app.confdir = type(app.srcdir)(BOOK)
     app.setup_extension("svg_figure")
     app.setup_extension("exercise_notebook")
+    app.setup_extension("explorable")
+    app.setup_extension("quiz")
     # Before sphinx-external-toc, which reads external_toc_path at priority 900.
     app.connect("config-inited", use_root_files, priority=100)
     app.connect("builder-inited", copy_mathjax)
+    app.connect("env-get-outdated", pages_of_changed_assets)
     app.connect("doctree-read", number_repeated_ids)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -54,11 +59,36 @@ def use_root_files(app: Sphinx, config: Config) -> None:
     config.html_static_path = ["_static"]
     # jupyter-book would add what lies in the _static of the folder on the command line.
     config.html_css_files = sorted(path.name for path in static.glob("*.css"))
-    config.html_js_files = sorted(path.name for path in static.glob("*.js"))
+    config.html_js_files = scripts(static)
     config.mathjax_path = f"{MATHJAX}/tex-chtml.js"
     config.mathjax_options = {"defer": "defer"}
     cache = ROOT / "_build" / ".jupyter_cache" / tree_hash(LIBRARY)
     config.nb_execution_cache_path = str(cache)
+
+
+def scripts(static: Path) -> list[tuple[str, dict[str, str]]]:
+    """List the book's scripts with the order in which they run: the base before what extends it.
+
+    Deferred scripts run in this order, and after the page is parsed.
+    """
+    names = sorted(path.name for path in static.glob("*.js"))
+    names.sort(key=lambda name: (name not in SCRIPTS_FIRST, *map(name.__ne__, SCRIPTS_FIRST)))
+    return [(name, {"defer": "defer"}) for name in names]
+
+
+def pages_of_changed_assets(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> set[str]:
+    """Name all pages if a script or style changed; Sphinx alone would keep the old copy."""
+    copies = Path(app.outdir) / "_static"
+    assets = [*(BOOK / "_static").glob("*.js"), *(BOOK / "_static").glob("*.css")]
+    if all(is_copied(path, copies / path.name) for path in assets):
+        return set()
+    return set(env.found_docs)
+
+
+def is_copied(path: Path, copy: Path) -> bool:
+    return copy.is_file() and copy.read_bytes() == path.read_bytes()
 
 
 def tree_hash(folder: Path) -> str:

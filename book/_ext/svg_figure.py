@@ -46,17 +46,23 @@ class SvgFigure(SphinxDirective):
             drawing = inline_svg(Path(absolute))
         except (OSError, ValueError, ElementTree.ParseError) as problem:
             raise self.error(f"svg-figure {relative}: {problem}") from problem
-        content = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, content)
-        if not content.children or not isinstance(content[0], nodes.paragraph):
-            raise self.error(f"svg-figure {relative}: write the caption as the content")
-        figure = nodes.figure("", nodes.raw("", drawing, format="html"))
-        figure += nodes.caption(content[0].rawsource, "", *content[0].children)
-        if content.children[1:]:
-            figure += nodes.legend("", *content.children[1:])
-        self.set_source_info(figure)
-        self.add_name(figure)
-        return [figure]
+        return [captioned_figure(self, nodes.raw("", drawing, format="html"))]
+
+
+def captioned_figure(directive: SphinxDirective, picture: nodes.Node) -> nodes.figure:
+    """Make a numbered figure of a picture, with the directive's content as caption and legend."""
+    content = nodes.Element()
+    directive.state.nested_parse(directive.content, directive.content_offset, content)
+    if not content.children or not isinstance(content[0], nodes.paragraph):
+        subject = f"{directive.name} {directive.arguments[0]}"
+        raise directive.error(f"{subject} must have a caption; got none. Write it as the content.")
+    figure = nodes.figure("", picture)
+    figure += nodes.caption(content[0].rawsource, "", *content[0].children)
+    if content.children[1:]:
+        figure += nodes.legend("", *content.children[1:])
+    directive.set_source_info(figure)
+    directive.add_name(figure)
+    return figure
 
 
 def inline_svg(path: Path) -> str:

@@ -33,7 +33,7 @@ def test_both_commands_read_the_same_folder(named):
     app = FakeApp(named)
     policylab_book.setup(app)
     assert app.srcdir == app.confdir == policylab_book.BOOK
-    assert app.extensions == ["svg_figure", "exercise_notebook"]
+    assert app.extensions == ["svg_figure", "exercise_notebook", "explorable", "quiz"]
 
 
 def test_root_files_are_named_before_the_table_of_contents_is_read():
@@ -44,9 +44,39 @@ def test_root_files_are_named_before_the_table_of_contents_is_read():
     config = SimpleNamespace()
     callback(app, config)
     assert Path(config.external_toc_path) == policylab_book.ROOT / "_toc.yml"
-    assert config.html_css_files == ["policylab.css"]
-    assert config.html_js_files == ["a11y.js"]
+    assert config.html_css_files == ["interactive.css", "policylab.css"]
+    names = [name for name, _ in config.html_js_files]
+    assert names == [
+        *("formulas.js", "pieces.js", "explorer.js"),
+        *("a11y.js", "policy_step.js", "quiz.js"),
+    ]
     assert "//" not in config.mathjax_path
+
+
+def test_scripts_run_in_their_order_whatever_their_names(tmp_path):
+    for name in ("a.js", "pieces.js", "z.js", "explorer.js", "formulas.js", "notes.css"):
+        write(tmp_path / name, "")
+    found = policylab_book.scripts(tmp_path)
+    assert [name for name, _ in found] == [
+        *("formulas.js", "pieces.js", "explorer.js", "a.js", "z.js"),
+    ]
+    assert {options["defer"] for _, options in found} == {"defer"}
+
+
+def test_a_changed_script_or_style_builds_every_page_again(tmp_path):
+    static = policylab_book.BOOK / "_static"
+    app = SimpleNamespace(outdir=tmp_path)
+    environment = SimpleNamespace(found_docs={"index", "notation"})
+
+    def outdated():
+        return policylab_book.pages_of_changed_assets(app, environment, set(), set(), set())
+
+    assert outdated() == {"index", "notation"}
+    for path in [*static.glob("*.js"), *static.glob("*.css")]:
+        write(tmp_path / "_static" / path.name, path.read_text(encoding="utf-8"))
+    assert outdated() == set()
+    write(tmp_path / "_static" / "quiz.js", "older")
+    assert outdated() == {"index", "notation"}
 
 
 def write(path: Path, text: str) -> Path:
