@@ -40,8 +40,8 @@ def code_cells(path: Path) -> list:
 
 
 @cache
-def exercises(assignment: str) -> dict[str, ast.FunctionDef]:
-    """Return the library's graded functions of an assignment."""
+def exercises(assignment: str) -> dict[str, ast.FunctionDef | ast.ClassDef]:
+    """Return the library's graded functions and classes of an assignment."""
     found = {}
     for module in sorted((ROOT / "policylab").rglob("*.py")):
         for node in ast.parse(module.read_text("utf-8")).body:
@@ -51,11 +51,13 @@ def exercises(assignment: str) -> dict[str, ast.FunctionDef]:
     return found
 
 
-def without_words(function: ast.FunctionDef) -> str:
-    """Dump signature and body, without docstring and decorators."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    parts = [function.args, function.returns, *body]
-    return "\n".join(ast.dump(part) for part in parts if part is not None)
+def without_words(node: ast.AST) -> str:
+    """Dump a definition without docstrings and decorators; of a class, its bases and members."""
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return ast.dump(node)
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    head = node.bases if isinstance(node, ast.ClassDef) else [node.args, node.returns]
+    return "\n".join([node.name, *(without_words(part) for part in [*head, *body] if part)])
 
 
 def code_lines(source: str) -> int:
@@ -147,7 +149,7 @@ def test_answers_are_the_librarys_functions(path):
     for cell in code_cells(path):
         if name_of(cell).endswith("_answer"):
             (function,) = ast.parse(cell.source).body
-            assert isinstance(function, ast.FunctionDef)
+            assert isinstance(function, ast.FunctionDef | ast.ClassDef)
             assert name_of(cell).split("_", 2)[2] == f"{function.name}_answer"
             answers[function.name] = function
     assert set(answers) == set(library)

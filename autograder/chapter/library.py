@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def parameters(self) -> str:
-        """Names of the parameters, as in a definition without annotations."""
+        """Names of the parameters, as in a definition without annotations; for a class `*args`."""
         (node,) = ast.parse(self.source).body
         if not isinstance(node, ast.FunctionDef):
             return "*args"
@@ -83,20 +83,23 @@ def stub_answer(name: str, template: str, module: str = "") -> Answer:
 def answer_cell(answer: Answer) -> str:
     """Return the answer cell: signature, docstring, checks at the door, then the solution region.
 
-    The code is formatted to a notebook's width, so it stays equal as a syntax tree.
+    Of a class, the last method is the answer, and what stands above it is given.  The code is
+    formatted to a notebook's width, so it stays equal as a syntax tree.
     """
     text = _wrapped(_formatted(answer.source))
     lines = text.splitlines()
     (node,) = ast.parse(text).body
-    assert isinstance(node, Definition)
+    if isinstance(node, ast.ClassDef):
+        node = [item for item in node.body if isinstance(item, ast.FunctionDef)][-1]
+    assert isinstance(node, ast.FunctionDef)
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     first = next((item for item in body if not _is_guard(item)), body[-1])
+    indent = " " * first.col_offset
     # Comments above the first statement of the answer belong to it.
     start = first.lineno - 1
     while lines[start - 1].lstrip().startswith("#"):
         start -= 1
-    region = [INDENT + BEGIN, *lines[start:], INDENT + END]
-    return "\n".join([*lines[:start], *region])
+    return "\n".join([*lines[:start], indent + BEGIN, *lines[start:], indent + END])
 
 
 def _is_guard(node: ast.stmt) -> bool:

@@ -12,7 +12,7 @@ import yaml
 
 from autograder.chapter import Chapter, ChapterError, chapter_at, needs_of, plan
 from autograder.chapter.contents import with_chapter
-from autograder.chapter.library import answer_cell, find_answer
+from autograder.chapter.library import Answer, answer_cell, find_answer
 from autograder.cli import main
 
 NAME = "03_reward_models"
@@ -163,6 +163,21 @@ def test_an_answer_cell_is_the_librarys_function_at_a_notebooks_width(root):
     (mine,), (right,) = ast.parse(text).body, ast.parse(answer.source).body
     assert [ast.dump(node) for node in mine.body[1:]] == [ast.dump(node) for node in right.body[1:]]
     assert ast.get_docstring(mine).split() == ast.get_docstring(right).split()
+
+
+def test_of_a_class_the_last_method_is_the_answer():
+    source = (
+        "class RewardModel(nn.Module):\n"
+        '    """Score a completion."""\n\n'
+        "    def __init__(self, width):\n"
+        "        super().__init__()\n\n"
+        "    def forward(self, ids):\n"
+        '        check_rank("ids", ids, "(B, L)")\n'
+        "        return ids.sum(dim=1)"
+    )
+    before, _, after = answer_cell(Answer("RewardModel", source)).partition("### BEGIN SOLUTION")
+    assert before.endswith('check_rank("ids", ids, "(B, L)")\n        ')
+    assert after == "\n        return ids.sum(dim=1)\n        ### END SOLUTION"
 
 
 def test_a_function_of_another_exercise_is_refused(root):
