@@ -43,13 +43,15 @@ class Checkout:
         self.root = root
         self.chapter = Chapter(root, NAME)
 
-    def run(self, *arguments: str, status: int | None = 0) -> subprocess.CompletedProcess:
+    def run(
+        self, *arguments: str, status: int | None = 0, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess:
         """Run `python -m ...` and compare its status."""
         environment = os.environ | {"PYTHONPATH": str(self.root), "OMP_NUM_THREADS": "1"}
         environment.pop("PYTEST_ADDOPTS", None)
         found = subprocess.run(
             [sys.executable, "-m", *arguments],
-            cwd=self.root,
+            cwd=cwd or self.root,
             env=environment,
             capture_output=True,
             text=True,
@@ -130,7 +132,7 @@ def filled(tmp_path_factory) -> Checkout:
     checkout.run("autograder.cli", "chapter", NAME, *options)
     assert len(checkout.chapter.marks()) > 50
     fill(checkout)
-    checkout.run("benchmarks.example", "--output", "benchmarks/example.json")
+    checkout.run("example", "--output", "example.json", cwd=checkout.root / "benchmarks")
     checkout.run("autograder.cli", "release", NAME)
     return checkout
 
