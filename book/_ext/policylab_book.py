@@ -82,12 +82,13 @@ def pages_of_changed_assets(
     """Name all pages if a script or style changed; Sphinx alone would keep the old copy."""
     copies = Path(app.outdir) / "_static"
     assets = [*(BOOK / "_static").glob("*.js"), *(BOOK / "_static").glob("*.css")]
-    if all(is_copied(path, copies / path.name) for path in assets):
+    if app.builder.format != "html" or all(is_copied(path, copies) for path in assets):
         return set()
     return set(env.found_docs)
 
 
-def is_copied(path: Path, copy: Path) -> bool:
+def is_copied(path: Path, folder: Path) -> bool:
+    copy = folder / path.name
     return copy.is_file() and copy.read_bytes() == path.read_bytes()
 
 

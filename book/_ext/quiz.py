@@ -105,9 +105,13 @@ def read_choices(
     """
     found = content[-1] if content.children else None
     items = list(found.children) if isinstance(found, nodes.bullet_list) else []
-    if len(items) < 2 or len(items) != len(right) or not isinstance(content[0], nodes.paragraph):
+    if (
+        not 2 <= len(items) <= 8
+        or len(items) != len(right)
+        or not isinstance(content[0], nodes.paragraph)
+    ):
         raise ValueError(
-            "question must be a text and then at least 2 choices, each `- [ ] text` or `- [x] text`"
+            "question must be a text and then 2 to 8 choices, each `- [ ] text` or `- [x] text`"
             f" at the start of a line; got {len(items)} list items, {len(right)} of them marked."
         )
     if sum(right) != 1:

@@ -25,7 +25,7 @@
       const details = container.querySelector(".quiz-explanations");
       const choices = container.querySelector(".quiz-choices");
       this.explanations = [...details.querySelectorAll(":scope > ol > li")];
-      this.rows = [...choices.children].map((item) => this.makeRow(item, name));
+      this.rows = [...choices.children].map((item, i) => this.makeRow(item, name, "ABCDEFGH"[i]));
       this.inputs = this.rows.map((row) => row.querySelector("input"));
       const legend = html("legend", {}, ...container.firstElementChild.childNodes);
       container.firstElementChild.remove();
@@ -40,9 +40,10 @@
       this.clear();
     }
 
-    makeRow(item, name) {
+    /** The letter is text, and no list marker, so that a choice of one formula has words, too. */
+    makeRow(item, name, letter) {
       const block = item.querySelector(":scope > p") || item;
-      const text = html("span", {}, ...block.childNodes);
+      const text = html("span", {}, `${letter}. `, ...block.childNodes);
       return html("label", {}, html("input", { type: "radio", name }), text);
     }
 

@@ -3,9 +3,10 @@
 
 import functools
 import http.server
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ HTML = ROOT / "_build" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 DOCUMENTS = [TOC["root"], *(entry["file"] for part in TOC["parts"] for entry in part["chapters"])]
 PAGES = [f"{name}.html" for name in [*DOCUMENTS, "genindex", "search"]]
+SAMPLE = ROOT / "tests" / "fixtures" / "interactive"
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+# The theme's buttons: their tooltip differs from their visible label.
+SKIPPED_RULES = {"label-content-name-mismatch": {"enabled": False}}
 sys.path.insert(0, str(BOOK / "_ext"))  # as Sphinx does for local_extensions
 
 
@@ -69,3 +74,41 @@ def open_page(browser):
     yield open_one
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def violations(axe_source):
+    """What axe-core finds wrong with a page as it stands: rule and elements."""
+
+    def run(page) -> list[tuple[str, list]]:
+        page.evaluate(axe_source)
+        # preload: axe would fetch the style sheets again and log a 404.
+        options = {"runOnly": WCAG, "rules": SKIPPED_RULES, "preload": False}
+        result = page.evaluate("options => axe.run(document, options)", options)
+        return [
+            (rule["id"], [node["target"] for node in rule["nodes"]])
+            for rule in result["violations"]
+        ]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sphinx_build() -> Callable[..., subprocess.CompletedProcess]:
+    """Build a folder of pages with the interactive parts of the book, and nothing that is slow."""
+
+    def build(source: Path, target: Path, builder: str = "html", *flags: str):
+        command = [sys.executable, "-m", "sphinx", "-q", "-E", "-n", "--keep-going", *flags]
+        command += ["-c", str(SAMPLE), "-b", builder, str(source), str(target)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory, sphinx_build) -> str:
+    """Address, on disk, of a page with a <policy-step> and a quiz."""
+    target = tmp_path_factory.mktemp("sample")
+    done = sphinx_build(SAMPLE, target, "html", "-W")
+    assert done.returncode == 0, done.stderr
+    return (target / "index.html").as_uri()

@@ -65,7 +65,7 @@ def test_scripts_run_in_their_order_whatever_their_names(tmp_path):
 
 def test_a_changed_script_or_style_builds_every_page_again(tmp_path):
     static = policylab_book.BOOK / "_static"
-    app = SimpleNamespace(outdir=tmp_path)
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
     environment = SimpleNamespace(found_docs={"index", "notation"})
 
     def outdated():
@@ -77,6 +77,8 @@ def test_a_changed_script_or_style_builds_every_page_again(tmp_path):
     assert outdated() == set()
     write(tmp_path / "_static" / "quiz.js", "older")
     assert outdated() == {"index", "notation"}
+    app.builder.format = "latex"  # which copies none
+    assert outdated() == set()
 
 
 def write(path: Path, text: str) -> Path:

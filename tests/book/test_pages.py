@@ -7,9 +7,6 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-# The theme's buttons: their tooltip differs from their visible label.
-SKIPPED_RULES = {"label-content-name-mismatch": {"enabled": False}}
 THEME_NOISE = "Got invalid theme mode"  # the theme logs it once, at a first visit
 
 
@@ -53,7 +50,7 @@ def wait_for_math(page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_is_sound_and_accessible(open_page, base, axe_source, page_path, scheme):
+def test_page_is_sound_and_accessible(open_page, base, violations, page_path, scheme):
     page = open_page(scheme)
     problems = watch(page, base)
     page.goto(base + page_path, wait_until="networkidle")
@@ -63,14 +60,7 @@ def test_page_is_sound_and_accessible(open_page, base, axe_source, page_path, sc
     assert problems == []
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(node => node.id)")
     assert sorted({name for name in ids if ids.count(name) > 1}) == []
-    page.evaluate(axe_source)
-    # preload: axe would fetch the style sheets again and log a 404.
-    options = {"runOnly": WCAG, "rules": SKIPPED_RULES, "preload": False}
-    result = page.evaluate("options => axe.run(document, options)", options)
-    found = [
-        (rule["id"], [node["target"] for node in rule["nodes"]]) for rule in result["violations"]
-    ]
-    assert found == []
+    assert violations(page) == []
 
 
 def test_page_fits_a_phone(open_page, base, page_path):
