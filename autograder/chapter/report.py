@@ -40,9 +40,11 @@ def new_chapter(
         names = ", ".join(planned.to_write)
         print(f"\nnot in the library yet: {names}. Write into a module of policylab/:\n")
         print("\n\n".join(planned.to_write.values()))
-    verb = "would be written" if is_dry_run else "written; fill in each line with FILL"
-    print(f"autograder: {len(files)} files {verb}. Left to do:", file=sys.stderr)
-    print(f"  autograder chapter {name} --check", file=sys.stderr)
+    if is_dry_run:
+        print(f"autograder: {len(files)} files would be written.", file=sys.stderr)
+    else:
+        done = f"autograder: {len(files)} files written; fill in each line with FILL. What is left:"
+        print(f"{done}\n  autograder chapter {name} --check", file=sys.stderr)
     return 0
 
 
