@@ -103,6 +103,9 @@ def score(quiz) -> str:
 @browser_test
 def test_choosing_shows_the_explanation_of_that_choice_only(quiz):
     assert shown(quiz, FIRST) == [] == shown(quiz, SECOND)
+    # Not only without height: a screen reader must not read what is not chosen.
+    hidden = "items => items.every(node => getComputedStyle(node).visibility === 'hidden')"
+    assert quiz.locator(".quiz-feedback > li").evaluate_all(hidden)
     choices(quiz, FIRST).nth(0).click()
     assert shown(quiz, FIRST) == ["Wrong. That is the entry of an action that was not taken."]
     assert shown(quiz, SECOND) == []
