@@ -30,10 +30,21 @@ README = """\
 
 You need Python 3.11 or newer.
 
-1. Make an environment, here in this folder, and install into it:
+1. Make an environment, here in this folder:
 
        python -m venv .venv
+
+   On Linux without a GPU put the small build of PyTorch into it first; otherwise the next command
+   brings some 5 GB of GPU libraries along:
+
+       .venv/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
+
+   Then, everywhere:
+
        .venv/bin/pip install -r requirements.txt        (Windows: .venv\\Scripts\\pip)
+
+   `.venv/bin/policylab info` says whether it works.  Each assignment has a `policylab` of its own,
+   so give each an environment of its own.
 
 2. Open the notebook, and write your answers where it says so:
 
@@ -129,6 +140,7 @@ def _wheel(name: str, library: Mapping[str, bytes]) -> tuple[str, bytes]:
         f"{info}/METADATA": ("\n".join(fields) + "\n").encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: autograder\nRoot-Is-Purelib: true\n"
         b"Tag: py3-none-any\n",
+        f"{info}/entry_points.txt": b"[console_scripts]\npolicylab = policylab.cli:main\n",
     }
     record = f"{info}/RECORD"
     rows = [f"{path},{_record_hash(content)},{len(content)}" for path, content in files.items()]

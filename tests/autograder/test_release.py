@@ -118,6 +118,9 @@ def test_a_bundle_holds_what_students_need_and_no_more(released_course, tmp_path
     content = "".join(wheel.read(name).decode("utf-8", "replace") for name in wheel.namelist())
     assert not any("autograder/" in name or "checks" in name for name in wheel.namelist())
     assert "policylab/losses.py" in wheel.namelist()
+    entry_points = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert "policylab = policylab.cli:main" in wheel.read(entry_points).decode()
+    assert "policylab/cli.py" in wheel.namelist()
     assert "BEGIN SOLUTION" not in content
     before = path.read_bytes()
     assert make_bundle(released_course, TOY, tmp_path / "out").read_bytes() == before
