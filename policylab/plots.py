@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: MIT
 """The house style of figures: one palette, markers besides colour, intervals over seeds.
 
-Figures keep an opaque light background: the book's dark mode puts them on a card and dims them.
+A figure is drawn inside `with house_style():` and handed on by `show`, as an SVG that carries its
+alternative text. The book puts that SVG inline and gives each colour named here a value for light
+and one for dark pages (book/_static/figures.css), so a figure uses no other colours.
 Importing this module changes nothing; `house_style()` is a context manager.
 """
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+from xml.sax.saxutils import escape
 
 import matplotlib as mpl
 import numpy as np
@@ -20,6 +26,12 @@ from scipy.special import stdtrit
 COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#6a3d9a", "#333333")
 MARKERS = ("o", "s", "^", "D", "v")
 LINES = ("-", "--", "-.", ":", (0, (3, 1, 1, 1, 1, 1)))
+SINGLE_RUN = "#8a8a8a"  # thin lines behind a mean; 3.5:1 on white
+GRID = "#d9d9d9"  # only guides the eye, so it needs no contrast
+ALT_LENGTH = 40  # characters; less cannot say what a figure shows
+
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_PATH_DATA = re.compile(r'(?<= d=")[^"]*')
 
 _STYLE = {
     "axes.axisbelow": True,
@@ -34,14 +46,19 @@ _STYLE = {
     "figure.facecolor": "white",
     "figure.figsize": (6.4, 3.6),
     "font.size": 11,
-    "grid.color": "#d9d9d9",
+    "grid.color": GRID,
     "grid.linewidth": 0.8,
+    "legend.edgecolor": GRID,
     "legend.frameon": True,
     "legend.framealpha": 1.0,
     "legend.fontsize": 10,
     "lines.linewidth": 2.0,
     "lines.markersize": 6.0,
     "savefig.facecolor": "white",
+    # Text stays text: small, searchable in the page and in its PDF. The same data gives the same
+    # bytes: without a salt, ids are random.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "policylab",
 }
 
 
@@ -58,6 +75,63 @@ def house_style() -> Iterator[None]:
         yield
     finally:
         mpl.rcParams.update(before)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A finished figure: what `show` returns and a notebook displays."""
+
+    svg: str
+    alt: str
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"image/svg+xml": self.svg, "text/plain": self.alt}
+
+
+def show(fig: Any, *, alt: str) -> Drawing:
+    """Close a figure and return it as an SVG that a notebook displays.
+
+    Write it as the last line of a cell, after the `with house_style():` block: a notebook displays
+    the value of the last line only, and no line inside a `with`.
+
+    Args:
+        fig: a matplotlib Figure.
+        alt: what the figure shows, in one or more sentences and with the numbers of the run, for
+            those who cannot see it. It becomes the drawing's <title>.
+    Returns: the drawing; equal figures give equal bytes.
+    Raises: ValueError if alt is no sentence: shorter than ALT_LENGTH or without a full stop.
+    """
+    text = " ".join(alt.split())
+    if len(text) < ALT_LENGTH or text[-1] not in ".!?":
+        raise ValueError(
+            f"alt must say in a sentence what the figure shows: at least {ALT_LENGTH} characters, "
+            f"with a full stop; got {text!r}. State the finding and its numbers."
+        )
+    import matplotlib.pyplot as plt  # here: importing it chooses a backend
+
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with house_style():  # matplotlib makes ticks and their grid lines while it draws
+        fig.savefig(file, format="svg", metadata=nothing)
+    plt.close(fig)
+    head, tag, body = file.getvalue().partition("<svg ")
+    attributes, end, body = body.partition(">")
+    title = f"\n <title>{escape(text)}</title>"
+    return Drawing(head + tag + attributes + end + title + _shorten(body), text)
+
+
+def _shorten(svg: str) -> str:
+    """Write the points of paths to hundredths of a point, and each command once for many points."""
+
+    def shorter(data: re.Match[str]) -> str:
+        words, command = [], ""
+        for word in _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", data[0]).split():
+            if word != command or word == "M":
+                words.append(word)
+            command = word if word.isalpha() else command
+        return " ".join(words)
+
+    return _PATH_DATA.sub(shorter, svg)
 
 
 def series_style(index: int) -> dict[str, Any]:
@@ -98,6 +172,7 @@ def plot_runs(
     index: int = 0,
     markers: int = 8,
     level: float = 0.95,
+    singles: bool = False,
 ) -> None:
     """Draw the mean of several runs with the band of its t-interval.
 
@@ -109,7 +184,10 @@ def plot_runs(
         index: which colour, marker and dash (see `series_style`).
         markers: about how many markers along the line.
         level: of the interval.
+        singles: whether to draw each run as well, as a thin grey line behind the mean.
     """
+    if singles:
+        axes.plot(x, np.transpose(np.asarray(runs)), color=SINGLE_RUN, linewidth=0.6)
     mean, half_width = mean_interval(runs, level=level)
     style = series_style(index)
     step = max(1, len(mean) // markers)

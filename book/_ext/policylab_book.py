@@ -8,7 +8,8 @@
 * The execution cache is kept apart for each state of the teaching library.
 * Ids that sphinx-exercise gives to every exercise alike are numbered: an id stands for one thing.
 
-Directives live in `svg_figure.py`, `exercise_notebook.py`, `explorable.py` and `quiz.py`.
+Directives live in `svg_figure.py`, `exercise_notebook.py`, `explorable.py` and `quiz.py`;
+`run_figure.py` puts the figures of executed cells inline.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("exercise_notebook")
     app.setup_extension("explorable")
     app.setup_extension("quiz")
+    app.setup_extension("run_figure")
     # Before sphinx-external-toc, which reads external_toc_path at priority 900.
     app.connect("config-inited", use_root_files, priority=100)
     app.connect("builder-inited", copy_mathjax)

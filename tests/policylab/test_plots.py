@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The figures' style: intervals, markers besides colour, and settings that come back."""
 
+from xml.etree import ElementTree
+
 import matplotlib
 import numpy as np
 import pytest
@@ -13,10 +15,13 @@ from policylab.plots import (  # noqa: E402
     COLOURS,
     LINES,
     MARKERS,
+    SINGLE_RUN,
+    _shorten,
     house_style,
     mean_interval,
     plot_runs,
     series_style,
+    show,
 )
 
 
@@ -104,3 +109,52 @@ def test_runs_are_drawn_as_mean_and_band():
     # Two runs 2 apart: s = sqrt(2), and t's quantile with 1 degree of freedom is 12.7062.
     low = axes.collections[0].get_paths()[0].vertices[:, 1].min()
     assert low == pytest.approx(1.0 - 12.7062, abs=1e-3)
+
+
+def drawn(values=(0, 1), alt="The line rises from 0 to 1, and that is all that it does."):
+    with house_style():
+        fig, ax = plt.subplots()
+        ax.plot([0, 1], values)
+    return show(fig, alt=alt)
+
+
+def test_show_closes_the_figure_and_names_it():
+    before = plt.get_fignums()
+    shown = drawn(alt="The line rises from 0 to 1 <and> not &\n  beyond, as it should.")
+    assert plt.get_fignums() == before
+    bundle = shown._repr_mimebundle_()
+    assert set(bundle) == {"image/svg+xml", "text/plain"}
+    root = ElementTree.fromstring(bundle["image/svg+xml"])
+    title = root.find("{http://www.w3.org/2000/svg}title").text
+    assert title == shown.alt == "The line rises from 0 to 1 <and> not & beyond, as it should."
+
+
+def test_equal_figures_give_equal_bytes_and_others_do_not():
+    assert drawn().svg == drawn().svg
+    assert drawn().svg != drawn(values=(1, 0)).svg
+
+
+@pytest.mark.parametrize(
+    "alt", ["", "  ", "A figure.", "a long line of words without a stop at all"]
+)
+def test_what_is_no_sentence_is_refused(alt):
+    fig = plt.figure()
+    with pytest.raises(ValueError, match="alt must say in a sentence"):
+        show(fig, alt=alt)
+    plt.close(fig)
+
+
+def test_points_are_written_short_and_keep_their_place():
+    numbers = np.random.default_rng(0).normal(size=2).tolist()
+    long_form = f'<path d="M {numbers[0]} 1.5 L 2 {numbers[1]} L 3 4 M 1 1 "/>'
+    short = _shorten(long_form)
+    assert short == f'<path d="M {numbers[0]:.2f} 1.5 L 2 {numbers[1]:.2f} 3 4 M 1 1"/>'
+
+
+def test_single_runs_are_drawn_behind_their_mean():
+    with house_style():
+        fig, ax = plt.subplots()
+        plot_runs(ax, [0, 1], [[0, 1], [0, 3]], label="mean", singles=True)
+    colours = [line.get_color() for line in ax.lines]
+    plt.close(fig)
+    assert colours == [SINGLE_RUN, SINGLE_RUN, COLOURS[0]]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Figures of runs: inline, named by their finding, in colours that follow the page's mode."""
+
+import re
+from pathlib import Path
+
+import pytest
+import run_figure
+
+from policylab import plots
+
+STYLES = Path(__file__).resolve().parents[2] / "book" / "_static" / "figures.css"
+# What the theme paints behind a page: white, and in dark mode this grey.
+PAGE = {"light": "#ffffff", "dark": "#121212"}
+
+
+def figure(body: str, title: str = "<title>It rises to 3.</title>") -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="72pt" height="36pt" viewBox="0 0 72 36">{title}'
+        f'<defs><style type="text/css">*{{stroke-linejoin: round}}</style></defs>{body}</svg>'
+    )
+
+
+def variables(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(--figure-[\w-]+): (#[0-9a-f]{6});", text))
+
+
+def modes() -> dict[str, dict[str, str]]:
+    light, dark = STYLES.read_text(encoding="utf-8").split("@media screen")
+    return {"light": variables(light), "dark": variables(light) | variables(dark)}
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.1's contrast ratio of two colours #rrggbb."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_every_colour_of_the_library_has_a_variable():
+    named = {*plots.COLOURS, plots.SINGLE_RUN, plots.GRID, "#ffffff", "#000000", "none"}
+    assert set(run_figure.COLOURS) == named
+    light = modes()["light"]
+    for colour in (*plots.COLOURS, plots.SINGLE_RUN, plots.GRID):
+        name = run_figure.COLOURS[colour].removeprefix("var(").removesuffix(")")
+        assert light[name] == colour
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_lines_stand_out_from_the_page(mode):
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    found = {
+        name: contrast(value, PAGE[mode])
+        for name, value in modes()[mode].items()
+        if name != "--figure-grid"  # only guides the eye
+    }
+    assert len(found) == len(plots.COLOURS) + 1
+    assert {name: ratio for name, ratio in found.items() if ratio < 3} == {}
+
+
+def test_colours_become_variables_and_text_the_page_s_colour():
+    text = run_figure.inline_figure(
+        figure(
+            '<path d="M 0 0" style="fill: none; stroke: #0072b2; stroke-width: 2"/><text>a</text>'
+        ),
+        prefix="f",
+    )
+    assert 'fill="none" stroke="var(--figure-1)" stroke-width="2"' in text
+    assert '<text fill="currentColor">a</text>' in text
+    assert "style" not in text
+
+
+def test_the_title_becomes_the_name():
+    text = run_figure.inline_figure(figure("", "<title>It\n rises.</title>"), prefix="f")
+    assert 'aria-label="It rises."' in text and 'role="img"' in text
+    assert "<title>" not in text
+    assert 'width="96"' in text and "height=" not in text  # 72 points are 96 pixels
+
+
+def test_only_ids_in_use_stay_and_they_are_prefixed():
+    body = (
+        '<g id="patch_1"/><clipPath id="clip"><rect/></clipPath><defs><path id="dot"/></defs>'
+        '<g clip-path="url(#clip)"><use xlink:href="#dot"/></g>'
+    )
+    text = run_figure.inline_figure(figure(body), prefix="f2")
+    assert re.findall(r' id="([^"]+)"', text) == ["f2-clip", "f2-dot"]
+    assert 'clip-path="url(#f2-clip)"' in text and 'href="#f2-dot"' in text
+    assert "patch_1" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (figure("", ""), "no alternative text"),
+        (figure("", "<title> </title>"), "no alternative text"),
+        (figure('<path style="stroke: #999999"/>'), "#999999 has no value for dark pages"),
+        (figure('<path style="fill: red"/>'), "red has no value"),
+        (figure('<path style="filter: blur(2px)"/>'), "'filter' has no attribute"),
+    ],
+)
+def test_what_would_not_follow_the_mode_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        run_figure.inline_figure(text, prefix="f")
+
+
+def test_a_real_figure_passes():
+    import matplotlib.pyplot as plt
+
+    with plots.house_style():
+        fig, ax = plt.subplots()
+        runs = [[0, 1, 2], [1, 2, 4]]
+        for index in range(5):
+            plots.plot_runs(ax, [0, 1, 2], runs, label=f"$x_{index}$", index=index, singles=True)
+        ax.set_yscale("symlog")
+        ax.legend()
+    drawn = plots.show(fig, alt="All curves rise, to 3 on average, and no other thing happens.")
+    text = run_figure.inline_figure(drawn.svg, prefix="f")
+    assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', text)) <= set(run_figure.COLOURS.values())
