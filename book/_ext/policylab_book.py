@@ -5,7 +5,8 @@
   the same pages as `jupyter-book build book`.
 * MathJax is copied out of the installed package `sphinx-mathjax-offline`: a built page asks nothing
   of an outside server, and the repository holds no third-party script or font.
-* The execution cache is kept apart for each state of the teaching library.
+* The execution cache is kept apart for each state of the teaching library and of the results in
+  benchmarks/ that pages read.
 * Ids that sphinx-exercise gives to every exercise alike are numbered: an id stands for one thing.
 
 Directives live in `svg_figure.py`, `exercise_notebook.py`, `explorable.py` and `quiz.py`;
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from sphinx.environment import BuildEnvironment
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 LIBRARY = ROOT / "policylab"
+RESULTS = ROOT / "benchmarks"
+CACHES = ROOT / "_build" / ".jupyter_cache"
+CACHES_KEPT = 3  # states of the library to which one can go back without running all pages
 MATHJAX = "vendor/mathjax"  # below _static
 MATHJAX_PARTS = (
     "tex-chtml.js",
@@ -49,6 +53,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before sphinx-external-toc, which reads external_toc_path at priority 900.
     app.connect("config-inited", use_root_files, priority=100)
     app.connect("builder-inited", copy_mathjax)
+    app.connect("builder-inited", forget_old_caches)
     app.connect("env-get-outdated", pages_of_changed_assets)
     app.connect("doctree-read", number_repeated_ids)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
@@ -64,8 +69,8 @@ def use_root_files(app: Sphinx, config: Config) -> None:
     config.html_js_files = scripts(static)
     config.mathjax_path = f"{MATHJAX}/tex-chtml.js"
     config.mathjax_options = {"defer": "defer"}
-    cache = ROOT / "_build" / ".jupyter_cache" / tree_hash(LIBRARY)
-    config.nb_execution_cache_path = str(cache)
+    inputs = [*LIBRARY.rglob("*.py"), *RESULTS.glob("*.json")]
+    config.nb_execution_cache_path = str(CACHES / state_of(inputs, ROOT))
 
 
 def scripts(static: Path) -> list[tuple[str, dict[str, str]]]:
@@ -94,13 +99,24 @@ def is_copied(path: Path, folder: Path) -> bool:
     return copy.is_file() and copy.read_bytes() == path.read_bytes()
 
 
-def tree_hash(folder: Path) -> str:
-    """Name a state of the library: jupyter-cache's own key ignores imported modules."""
+def state_of(paths: Iterable[Path], root: Path) -> str:
+    """Name a state of what pages import and read: jupyter-cache's own key is their code alone."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+    for path in sorted(paths):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
+
+
+def forget_old_caches(app: Sphinx) -> None:
+    """Remove the caches of former states, but for the newest few."""
+    remove_all_but_newest(CACHES, kept=CACHES_KEPT)
+
+
+def remove_all_but_newest(folder: Path, *, kept: int) -> None:
+    if folder.is_dir():
+        for path in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[:-kept]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def copy_mathjax(app: Sphinx) -> None:

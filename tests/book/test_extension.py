@@ -2,6 +2,7 @@
 """The book's Sphinx extension: paths, MathJax, cache names, inline diagrams, the notebook's box."""
 
 import json
+import os
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +34,7 @@ def test_both_commands_read_the_same_folder(named):
     app = FakeApp(named)
     policylab_book.setup(app)
     assert app.srcdir == app.confdir == policylab_book.BOOK
-    assert app.extensions == ["svg_figure", "exercise_notebook", "explorable", "quiz"]
+    assert app.extensions == ["svg_figure", "exercise_notebook", "explorable", "quiz", "run_figure"]
 
 
 def test_root_files_are_named_before_the_table_of_contents_is_read():
@@ -44,12 +45,12 @@ def test_root_files_are_named_before_the_table_of_contents_is_read():
     config = SimpleNamespace()
     callback(app, config)
     assert Path(config.external_toc_path) == policylab_book.ROOT / "_toc.yml"
-    assert config.html_css_files == ["interactive.css", "policylab.css"]
+    static = policylab_book.BOOK / "_static"
+    assert config.html_css_files == sorted(path.name for path in static.glob("*.css"))
+    assert "policylab.css" in config.html_css_files
     names = [name for name, _ in config.html_js_files]
-    assert names == [
-        *("formulas.js", "pieces.js", "explorer.js"),
-        *("a11y.js", "policy_step.js", "quiz.js"),
-    ]
+    assert names[:3] == ["formulas.js", "pieces.js", "explorer.js"]
+    assert sorted(names) == sorted(path.name for path in static.glob("*.js"))
     assert "//" not in config.mathjax_path
 
 
@@ -87,18 +88,37 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_cache_name_follows_the_library(tmp_path):
-    write(tmp_path / "a.py", "x = 1")
-    write(tmp_path / "sub" / "b.py", "y = 2")
-    names = {policylab_book.tree_hash(tmp_path)}
-    assert policylab_book.tree_hash(tmp_path) in names
-    write(tmp_path / "notes.txt", "not code")
-    assert policylab_book.tree_hash(tmp_path) in names
-    write(tmp_path / "sub" / "b.py", "y = 3")
-    names.add(policylab_book.tree_hash(tmp_path))
-    (tmp_path / "a.py").rename(tmp_path / "c.py")
-    names.add(policylab_book.tree_hash(tmp_path))
-    assert len(names) == 3
+def test_cache_name_follows_what_pages_import_and_read(tmp_path):
+    code = write(tmp_path / "a.py", "x = 1")
+    result = write(tmp_path / "sub" / "b.json", "{}")
+
+    def name(*paths):
+        return policylab_book.state_of(paths, tmp_path)
+
+    names = {name(code, result)}
+    assert name(result, code) in names
+    write(result, "[]")
+    names.add(name(code, result))
+    names.add(name(code))
+    names.add(name(code.rename(tmp_path / "c.py"), result))
+    assert len(names) == 4
+
+
+def test_cache_covers_the_library_and_the_results(monkeypatch):
+    seen = []
+    monkeypatch.setattr(policylab_book, "state_of", lambda paths, root: seen.extend(paths) or "x")
+    policylab_book.use_root_files(None, SimpleNamespace())
+    assert policylab_book.LIBRARY / "sampling.py" in seen
+    assert policylab_book.LIBRARY / "tasks" / "addition.py" in seen
+    assert policylab_book.RESULTS / "seed_post.json" in seen
+
+
+def test_only_the_newest_caches_stay(tmp_path):
+    for age, name in enumerate(["newest", "newer", "old", "oldest"]):
+        os.utime(write(tmp_path / name / "x", "").parent, (1000 - age, 1000 - age))
+    policylab_book.remove_all_but_newest(tmp_path, kept=2)
+    assert {path.name for path in tmp_path.iterdir()} == {"newest", "newer"}
+    policylab_book.remove_all_but_newest(tmp_path / "absent", kept=2)
 
 
 def test_mathjax_parts_are_in_the_package():
