@@ -45,6 +45,7 @@ _STYLE = {
     "figure.dpi": 110,
     "figure.facecolor": "white",
     "figure.figsize": (6.4, 3.6),
+    "font.family": "sans-serif",
     "font.size": 11,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
@@ -54,6 +55,7 @@ _STYLE = {
     "legend.fontsize": 10,
     "lines.linewidth": 2.0,
     "lines.markersize": 6.0,
+    "path.simplify_threshold": 0.3,  # points of a line that would move it by less are left out
     "savefig.facecolor": "white",
     # Text stays text: small, searchable in the page and in its PDF. The same data gives the same
     # bytes: without a salt, ids are random.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The figures' style: intervals, markers besides colour, and settings that come back."""
 
+import re
 from xml.etree import ElementTree
 
 import matplotlib
@@ -78,7 +79,7 @@ def test_series_differ_in_colour_marker_and_dash():
 
 def test_colours_have_contrast_on_white():
     # WCAG 2.1, 1.4.11: at least 3:1 for graphics.
-    assert all(1.05 / (luminance(colour) + 0.05) >= 3.0 for colour in COLOURS)
+    assert all(1.05 / (luminance(colour) + 0.05) >= 3.0 for colour in (*COLOURS, SINGLE_RUN))
 
 
 def test_style_leaves_no_trace_and_touches_nothing_else():
@@ -158,3 +159,41 @@ def test_single_runs_are_drawn_behind_their_mean():
     colours = [line.get_color() for line in ax.lines]
     plt.close(fig)
     assert colours == [SINGLE_RUN, SINGLE_RUN, COLOURS[0]]
+
+
+def test_figure_keeps_the_style_although_it_is_drawn_after_the_block():
+    # matplotlib makes ticks and grid lines while it draws; its own grid is #b0b0b0.
+    svg = drawn().svg
+    assert "#d9d9d9" in svg and "#b0b0b0" not in svg
+
+
+def test_text_stays_text():
+    with house_style():
+        fig, axes = plt.subplots()
+        axes.set_ylabel("loss (nats)")
+    assert ">loss (nats)</text>" in show(fig, alt="An empty panel with a label on its y-axis.").svg
+
+
+def test_a_shortened_line_goes_through_its_points():
+    x = np.arange(50)
+    with house_style():
+        fig, axes = plt.subplots()
+        axes.plot(x, x % 2, color=COLOURS[0])  # nothing of a zigzag can be left out
+    svg = show(fig, alt="A line that goes up and down between 0 and 1, fifty times in all.").svg
+    (line,) = re.findall(r'd="M ([\d. L]+)"[^>]*style="fill: none; stroke: #0072b2', svg)
+    found = np.array(line.replace("L", "").split(), dtype=float).reshape(-1, 2)
+    fig.set_dpi(72)  # SVG's unit is the point; its y goes down
+    expected = axes.transData.transform(np.stack([x, x % 2], axis=1))
+    expected[:, 1] = fig.get_size_inches()[1] * 72 - expected[:, 1]
+    np.testing.assert_allclose(found, expected, atol=0.0051)
+
+
+def test_forty_smooth_curves_stay_small():
+    steps = np.linspace(0, 1, 300)
+    runs = [steps**power for power in np.linspace(0.5, 3, 40)]
+    with house_style():
+        fig, axes = plt.subplots()
+        plot_runs(axes, steps, runs, label="mean of 40", singles=True)
+    assert (
+        len(show(fig, alt="Forty curves rise from 0 to 1, each with a bend of its own.").svg) < 5e4
+    )
