@@ -12,7 +12,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint types book exercises solutions chapter lm clean
+.PHONY: help demo test test-full lint types book pdf exercises solutions chapter lm clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -40,6 +40,9 @@ lint: $(STAMP)  ## ruff (rules and format) and mypy
 
 book: $(STAMP)  ## the book, warnings as errors, into _build/html
 	$(BIN)/jupyter-book build book -W -n --keep-going --quiet
+
+pdf: $(STAMP) book  ## print PAGE=02_llm_as_policy, or all chapters, into _build/pdf
+	$(BIN)/python book/print_pdf.py $(PAGE)
 
 exercises: $(STAMP)  ## release every assignment of solutions/ into exercises/
 	$(BIN)/autograder release --all
