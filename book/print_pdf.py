@@ -2,7 +2,7 @@
 """Print pages of the built book to PDF, by Chromium: `make pdf PAGE=02_llm_as_policy`.
 
 Reads _build/html, writes _build/pdf/PAGE.pdf: tagged for screen readers, with an outline, formulas
-and figures drawn, solutions unfolded. Asks nothing of any server.
+and figures drawn, solutions unfolded (_static/print.css and print.js). Asks nothing of any server.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ FOOTER = (
     '<span class="title"></span>'
     '<span><span class="pageNumber"></span> / <span class="totalPages"></span></span></div>'
 )
-# Formulas first: a page that is printed too early shows their source.
-UNFOLD_WHEN_DRAWN = """async () => {
-  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
-  for (const fold of document.querySelectorAll("details:not(.hide)")) fold.open = true;
-  for (const fold of document.querySelectorAll(".toggle-hidden")) {
-    fold.classList.remove("toggle-hidden");
+# A page that is printed too early shows the source of its formulas. And a link to another page of
+# the book would lead to a file of the machine that printed; those within the page and to the web
+# stay.
+MAKE_READY = """async () => {
+  if (window.MathJax) await MathJax.startup.promise;
+  for (const link of document.querySelectorAll("a[href]")) {
+    const elsewhere = link.pathname !== location.pathname;
+    if (link.protocol === location.protocol && elsewhere) link.removeAttribute("href");
   }
 }"""
 
@@ -74,7 +76,7 @@ def print_pages(names: list[str], *, html: Path, output: Path) -> Iterator[Path]
 def print_page(browser: Any, address: str, path: Path) -> None:
     page = browser.new_page(color_scheme="light")
     page.goto(address, wait_until="networkidle")
-    page.evaluate(UNFOLD_WHEN_DRAWN)
+    page.evaluate(MAKE_READY)
     page.pdf(
         path=str(path),
         format="A4",
