@@ -105,6 +105,7 @@ def inline_figure(text: str, *, prefix: str) -> str:
         "role": "img",
         "class": "run-figure",
         "aria-label": " ".join((title.text or "").split()),
+        "fill": "currentColor",  # matplotlib leaves black out, which is SVG's own default
         "stroke-linejoin": "round",
         "stroke-linecap": "butt",
     }
@@ -135,8 +136,6 @@ def _move_style(node: ElementTree.Element) -> None:
                 )
             value = COLOURS[value]
         node.set(name, value)
-    if node.tag == f"{{{SVG}}}text":
-        node.attrib.setdefault("fill", "currentColor")
 
 
 def _rename(node: ElementTree.Element, used: set[str], prefix: str) -> None:

@@ -64,15 +64,18 @@ def test_lines_stand_out_from_the_page(mode):
     assert {name: ratio for name, ratio in found.items() if ratio < 3} == {}
 
 
-def test_colours_become_variables_and_text_the_page_s_colour():
+def test_colours_become_variables_and_black_the_page_s_colour():
     text = run_figure.inline_figure(
         figure(
             '<path d="M 0 0" style="fill: none; stroke: #0072b2; stroke-width: 2"/><text>a</text>'
+            '<g style="fill: #d55e00"><text>b</text></g><rect width="9"/>'
         ),
         prefix="f",
     )
     assert 'fill="none" stroke="var(--figure-1)" stroke-width="2"' in text
-    assert '<text fill="currentColor">a</text>' in text
+    # What matplotlib draws in black has no fill: it takes the root's, or that of its group.
+    assert re.search(r'<svg [^>]*fill="currentColor"', text)
+    assert '<text>a</text><g fill="var(--figure-2)"><text>b</text></g><rect width="9" />' in text
     assert "style" not in text
 
 
