@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Figures of runs: inline, named by their finding, in colours that follow the page's mode."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,3 +128,81 @@ def test_a_real_figure_passes():
     drawn = plots.show(fig, alt="All curves rise, to 3 on average, and no other thing happens.")
     text = run_figure.inline_figure(drawn.svg, prefix="f")
     assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', text)) <= set(run_figure.COLOURS.values())
+
+
+PAGE_OF_TWO_FIGURES = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  name: python3
+  display_name: Python 3
+---
+
+# Page
+
+See {numref}`fig-one`.
+
+```{code-cell} python
+---
+mystnb:
+  figure:
+    name: fig-one
+    caption: What is drawn.
+---
+import matplotlib.pyplot as plt
+from policylab.plots import house_style, show
+
+with house_style():
+    fig, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1], color="#0072b2")
+show(fig, alt=f"The line rises from 0 to {1:.2f} and bends nowhere on its way.")
+```
+
+```{code-cell} python
+with house_style():
+    fig, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1], color="#abcdef")
+show(fig, alt="A line in a colour that nobody has thought of for dark pages.")
+```
+"""
+
+
+def build(source: Path, target: Path, builder: str) -> str:
+    """Build with myst-nb and the transform alone; returns the warnings."""
+    options = {
+        "extensions": "myst_nb,run_figure",
+        "numfig": "1",
+        "nb_execution_mode": "cache",
+        "nb_execution_cache_path": str(source.parent / "cache"),
+    }
+    settings = [word for name, value in options.items() for word in ("-D", f"{name}={value}")]
+    command = [sys.executable, "-m", "sphinx", "-q", "-C", "-b", builder, *settings]
+    paths = [str(STYLES.parents[1] / "_ext"), str(STYLES.parents[2])]
+    done = subprocess.run(
+        [*command, str(source), str(target)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_page_s_figures_are_put_inline_and_a_foreign_colour_is_told(tmp_path):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.md").write_text(PAGE_OF_TWO_FIGURES, encoding="utf-8")
+    warnings = build(tmp_path / "pages", tmp_path / "html", "html")
+    told = [line for line in warnings.splitlines() if "WARNING: figure" in line]
+    assert len(told) == 1 and re.search(r"index\.md.*figure 2 of this page", told[0])
+    assert "#abcdef has no value for dark pages" in told[0]
+    text = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    figure = re.search(r'<figure[^>]* id="fig-one">.*?</figure>', text, re.S)[0]
+    assert 'aria-label="The line rises from 0 to 1.00' in figure and "var(--figure-1)" in figure
+    assert "<img" not in figure and "Fig. 1" in figure and "What is drawn." in figure
+    assert re.search(r'See <a [^>]*href="#fig-one"><span[^>]*>Fig. 1</span></a>', text)
+    # Where a picture cannot be inline, its text stands in for it.
+    build(tmp_path / "pages", tmp_path / "text", "text")
+    assert "The line rises from 0 to 1.00" in (tmp_path / "text" / "index.txt").read_text()
