@@ -31,9 +31,9 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
 ]
 
-# Feedback: our template first.  nbgrader's own stay in the list, because formgrader asks for them.
+# Feedback: our folder first, as nbgrader asks for the template "feedback".  No template_name here:
+# it would take the place of formgrader's "formgrade", too, the page on which answers are marked.
 c.GenerateFeedback.preprocessors = ["autograder.preprocessors.show_grades.ShowGrades"]
-c.HTMLExporter.template_name = "feedback"
 c.HTMLExporter.extra_template_basedirs = [
     str(Path(autograder.__file__).parent / "templates"),
     str(Path(nbgrader.__file__).parent / "server_extensions/formgrader/templates"),

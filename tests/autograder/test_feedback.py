@@ -176,6 +176,32 @@ def test_feedback_holds_nothing_but_the_page(page_of, answering, released_course
     assert [path.name for path in folder.iterdir()] == [f"{TOY}.html"]
 
 
+def page_of_formgrader(course):
+    """Grade the toy assignment; return formgrader's page of the submission by ada.
+
+    The course's settings go over formgrader's own, as FormgradeExtension.initialize has it.
+    """
+    from nbconvert.exporters import HTMLExporter
+    from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
+
+    grade_assignment(course, TOY)
+    config = FormgradeExtension().build_extra_config()
+    config.merge(course.config())
+    notebook = course.autograded / "ada" / TOY / f"{TOY}.ipynb"
+    resources = {"base_url": "", "submission_id": "1", "index": 0, "total": 1}
+    resources |= {"assignment_id": TOY, "notebook_id": TOY, "student": "ada"}
+    resources |= {"first_name": "", "last_name": "", "notebook_path": ""}
+    html, _ = HTMLExporter(config=config).from_filename(str(notebook), resources=resources)
+    return html
+
+
+def test_formgrader_has_a_field_for_the_mark_of_each_cell(released_course, hand_in, answering):
+    hand_in("ada", answering(toy_3_why="Because."))
+    html = page_of_formgrader(released_course)
+    fields = re.findall(r'<input class="score[^>]* id="([^"]*)"', html)
+    assert "toy_3_why" in fields
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -189,26 +215,8 @@ def test_feedback_holds_nothing_but_the_page(page_of, answering, released_course
     ],
 )
 def test_text_of_the_student_is_no_markup_in_formgrader(released_course, hand_in, answering, text):
-    from nbconvert.exporters import HTMLExporter
-    from nbgrader.server_extensions.formgrader import handlers
-    from traitlets.config import Config
-
     hand_in("ada", answering(toy_3_why=f"Since 1 < 2:\n\n{text}"))
-    grade_assignment(released_course, TOY)
-    config = released_course.config()
-    config.merge(  # as formgrader's own build_extra_config
-        Config(
-            HTMLExporter={
-                "template_name": "formgrade",
-                "extra_template_basedirs": [handlers.template_path],
-            }
-        )
-    )
-    notebook = released_course.autograded / "ada" / TOY / f"{TOY}.ipynb"
-    resources = {"base_url": "", "submission_id": "1", "index": 0, "total": 1}
-    resources |= {"assignment_id": TOY, "notebook_id": TOY, "student": "ada"}
-    resources |= {"first_name": "", "last_name": "", "notebook_path": ""}
-    html, _ = HTMLExporter(config=config).from_filename(str(notebook), resources=resources)
+    html = page_of_formgrader(released_course)
     answer = Page(re.search(r"<p>Since 1 &lt; 2:.*?(?=</div>)", html, re.DOTALL).group())
     assert not {tag for tag, _ in answer.tags} & {"img", "script"}
     for _, attributes in answer.tags:
