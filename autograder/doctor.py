@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -27,7 +28,8 @@ class Finding:
 
     Args:
         name: of the thing.
-        state: "ok", "missing" (it can be mended or is optional), or "bad" (grading is not safe).
+        state: "ok", "missing" (worth a look, but no danger to the grades), or "bad" (grading is not
+            safe).
         detail: what was found, and what to do.
     """
 
@@ -145,6 +147,7 @@ def _course(course_root: str | None) -> Sequence[Finding]:
     for name, path, is_right, mend in _paths(course.root):
         if os.path.lexists(path) and not is_right(path):
             findings.append(Finding(name, "bad", f"{path}: {mend}"))
+    findings += _readers(course.root)
     names = course.assignments()
     state = "ok" if names else "missing"
     findings.append(Finding("assignments", state, ", ".join(names) or "none in solutions/"))
@@ -159,9 +162,25 @@ def _paths(root: Path) -> Sequence[tuple[str, Path, Callable[[Path], bool], str]
     ]
 
 
+def _readers(root: Path) -> list[Finding]:
+    """Return a warning if other users of the machine can get at students' work and grades.
+
+    One folder on the way that others may not enter closes all that lies below it.
+    """
+    root = root.resolve()
+    if not all(_lets_others_in(folder) for folder in (root, *root.parents)):
+        return []
+    what = "other users of this machine can read grades and submissions"
+    return [Finding("readers", "missing", f"{what}; chmod 700 {shlex.quote(str(root))}")]
+
+
 def _is_private(path: Path) -> bool:
     return path.stat().st_mode & 0o077 == 0
 
 
 def _is_not_open(path: Path) -> bool:
     return path.stat().st_mode & 0o002 == 0
+
+
+def _lets_others_in(folder: Path) -> bool:
+    return folder.stat().st_mode & 0o001 != 0

@@ -68,6 +68,25 @@ def test_a_secret_that_others_can_read_is_bad(machine, released_course, capsys):
     assert "chmod 600" in capsys.readouterr().out
 
 
+def test_a_course_that_other_users_can_read_is_worth_a_look(
+    machine, released_course, capsys, monkeypatch
+):
+    root, closed = released_course.root.resolve(), []
+    monkeypatch.setattr(doctor, "_lets_others_in", lambda folder: folder not in closed)
+    assert main(["doctor", "--course-root", str(root)]) == 0  # no danger to the grades
+    assert "look at  readers: other users of this machine can read" in capsys.readouterr().out
+    for folder in (root, root.parent, root.parent.parent):
+        closed[:] = [folder]
+        assert main(["doctor", "--course-root", str(root)]) == 0
+        assert "readers" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("mode", "is_open"), [(0o755, True), (0o711, True), (0o750, False)])
+def test_a_folder_is_open_if_others_may_enter_it(tmp_path, mode, is_open):
+    tmp_path.chmod(mode)
+    assert doctor._lets_others_in(tmp_path) == is_open
+
+
 def test_this_machine_holds_against_the_attacks():
     report = doctor.examine()
     if not report.backend:
