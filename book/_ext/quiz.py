@@ -31,6 +31,7 @@ from sphinx.util.docutils import SphinxDirective
 
 MARK = re.compile(r"^- \[([ xX])\] ")
 QUESTION, CHOICES, EXPLANATIONS = "quiz-question", "quiz-choices", "quiz-explanations"
+INSIDE = "policylab-quiz"  # in temp_data while a quiz is read
 OPEN = f'<details class="{EXPLANATIONS}"><summary>Which is right, and why</summary>'
 
 
@@ -48,7 +49,11 @@ class Quiz(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         content = nodes.container(classes=["quiz"])
-        self.state.nested_parse(self.content, self.content_offset, content)
+        self.env.temp_data[INSIDE] = True
+        try:
+            self.state.nested_parse(self.content, self.content_offset, content)
+        finally:
+            self.env.temp_data.pop(INSIDE, None)  # a quiz in this one has done so
         questions = [node for node in content.children if QUESTION in node.get("classes", [])]
         # A question that was refused has left its own message.
         refused = list(content.findall(nodes.system_message))
@@ -76,6 +81,8 @@ class Question(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        if INSIDE not in self.env.temp_data:
+            raise self.error("question must stand in a quiz: put {quiz} around the questions.")
         right = [mark[1] != " " for line in self.content if (mark := MARK.match(line))]
         lines = [self.arguments[0], *(MARK.sub("- ", line) for line in self.content)]
         content = nodes.Element()

@@ -19,9 +19,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 SVG = "http://www.w3.org/2000/svg"
-FORBIDDEN = frozenset({"script", "style", "image", "foreignObject", "a", "animate", "set"})
+FORBIDDEN = frozenset({"script", "style", "image", "foreignobject", "a", "animate", "set"})
 FOLLOWS_MODE = re.compile(r"none|currentColor|var\(--[\w-]+\)|url\(#[\w-]+\)")
 LOCAL_REFERENCE = re.compile(r"url\(#|^#")
+FOREIGN_URL = re.compile(r"url\((?!#)", re.IGNORECASE)
 
 ElementTree.register_namespace("", SVG)
 
@@ -43,7 +44,8 @@ class SvgFigure(SphinxDirective):
         relative, absolute = self.env.relfn2path(self.arguments[0])
         self.env.note_dependency(relative)
         try:
-            drawing = inline_svg(Path(absolute))
+            number = self.env.new_serialno("svg-figure") + 1
+            drawing = inline_svg(Path(absolute), prefix=f"drawing-{number}")
         except (OSError, ValueError, ElementTree.ParseError) as problem:
             raise self.error(f"svg-figure {relative}: {problem}") from problem
         return [captioned_figure(self, nodes.raw("", drawing, format="html"))]
@@ -65,10 +67,14 @@ def captioned_figure(directive: SphinxDirective, picture: nodes.Node) -> nodes.f
     return figure
 
 
-def inline_svg(path: Path) -> str:
-    """Read an SVG file, check it, and make its ids unique to the page.
+def inline_svg(path: Path, *, prefix: str) -> str:
+    """Read an SVG file and check it.
 
-    Raises: ValueError if the drawing has no viewBox or title, or would not follow the colour mode.
+    Args:
+        path: the file.
+        prefix: makes ids unique in the page, where the same drawing may stand twice.
+    Raises: ValueError if the drawing has no viewBox or title, would not follow the colour mode, or
+        loads something.
     """
     root = ElementTree.parse(path).getroot()
     title, desc = root.find(f"{{{SVG}}}title"), root.find(f"{{{SVG}}}desc")
@@ -80,19 +86,21 @@ def inline_svg(path: Path) -> str:
     for name, node in names.items():
         node.set("id", name)
     for node in root.iter():
-        _check_and_rename(node, prefix=path.stem)
+        _check_and_rename(node, prefix=prefix)
     root.set("role", "img")
     root.set("class", "course-diagram")
-    root.set("aria-labelledby", " ".join(f"{path.stem}-{name}" for name in names))
+    root.set("aria-labelledby", " ".join(f"{prefix}-{name}" for name in names))
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def _check_and_rename(node: ElementTree.Element, *, prefix: str) -> None:
     tag = node.tag.rpartition("}")[2]
-    if tag in FORBIDDEN:
+    if tag.lower() in FORBIDDEN:  # inline, HTML reads it, where case means nothing
         raise ValueError(f"<{tag}> is not allowed")
     for key, value in list(node.attrib.items()):
-        if key == "style" or key.startswith("on"):
+        name = key.rpartition("}")[2].lower()
+        leaves = name == "href" and not value.startswith("#")
+        if name == "style" or name.startswith("on") or leaves or FOREIGN_URL.search(value):
             raise ValueError(f'the attribute {key}="{value}" is not allowed')
         if key in ("fill", "stroke") and not FOLLOWS_MODE.fullmatch(value):
             raise ValueError(f'{key}="{value}" does not follow the colour mode')

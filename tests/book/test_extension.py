@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import SimpleNamespace
@@ -148,8 +149,8 @@ def test_mathjax_is_copied_once_and_for_html_only(tmp_path):
 
 @pytest.mark.parametrize("path", DIAGRAMS, ids=lambda path: path.stem)
 def test_diagrams_keep_the_rules(path):
-    text = svg_figure.inline_svg(path)
-    assert f'aria-labelledby="{path.stem}-title {path.stem}-desc"' in text
+    text = svg_figure.inline_svg(path, prefix="p")
+    assert 'aria-labelledby="p-title p-desc"' in text
     assert 'role="img"' in text and 'id="head"' not in text
 
 
@@ -159,7 +160,7 @@ GOOD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>A lin
 
 
 def test_ids_are_made_unique_to_the_drawing(tmp_path):
-    text = svg_figure.inline_svg(write(tmp_path / "line.svg", GOOD))
+    text = svg_figure.inline_svg(write(tmp_path / "two words.svg", GOOD), prefix="line")
     assert 'id="line-m"' in text and "url(#line-m)" in text
     assert 'aria-labelledby="line-title"' in text
 
@@ -172,7 +173,12 @@ def test_ids_are_made_unique_to_the_drawing(tmp_path):
         ("<title>A line</title>", "<title> </title>", "title"),
         ('fill="none"', 'fill="#000"', "colour mode"),
         ('fill="none"', 'fill="black"', "colour mode"),
-        ('fill="none"', 'fill="url(http:x)"', "colour mode"),
+        ('fill="none"', 'fill="url(http:x)"', "url"),
+        ('fill="none"', 'filter="URL(http:x)"', "URL"),
+        ('fill="none"', 'ONCLICK="x()"', "ONCLICK"),
+        ("<defs>", "<SCRIPT>x()</SCRIPT><defs>", "SCRIPT"),
+        ("<defs>", '<use href="http:x#a"/><defs>', "href"),
+        ("<defs>", '<use xmlns:x="http://www.w3.org/1999/xlink" x:href="y.svg"/><defs>', "href"),
         ('fill="none"', 'style="fill: red"', "style"),
         ('fill="none"', 'onclick="x()"', "onclick"),
         ("<defs>", "<script>x()</script><defs>", "script"),
@@ -184,7 +190,19 @@ def test_unfit_drawings_are_refused(tmp_path, old, new, message):
     assert old in GOOD
     path = write(tmp_path / "bad.svg", GOOD.replace(old, new))
     with pytest.raises(ValueError, match=message):
-        svg_figure.inline_svg(path)
+        svg_figure.inline_svg(path, prefix="bad")
+
+
+def test_a_drawing_may_stand_on_a_page_twice(tmp_path, sphinx_build):
+    write(tmp_path / "line.svg", GOOD)
+    figure = ":::{svg-figure} line.svg\n\nA caption.\n:::\n"
+    write(tmp_path / "index.md", f"# Page\n\n{figure}\n{figure}")
+    done = sphinx_build(tmp_path, tmp_path / "_out", "html", "-W")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "_out" / "index.html").read_text(encoding="utf-8")
+    ids = re.findall(r' id="(drawing-[^"]*)"', text)
+    assert sorted(ids) == ["drawing-1-m", "drawing-1-title", "drawing-2-m", "drawing-2-title"]
+    assert set(re.findall(r"url\(#([^)]*)\)", text)) == {"drawing-1-m", "drawing-2-m"}
 
 
 def test_ids_of_exercises_are_numbered():

@@ -31,6 +31,7 @@ REFUSED = {
     "no_text": (" Which is right?", "", "1 argument(s) required, 0 supplied"),
     "no_question": (GOOD[GOOD.index("::::{question") : GOOD.index(":::::\n")], "", "got 'nothing'"),
     "other_text": ("::::{question}", "Some text.\n\n::::{question}", "got 'Some text.'"),
+    "no_quiz": (GOOD, GOOD[GOOD.index("::::{question") : -7], "question must stand in a quiz"),
     "no_caption": ("A caption.\n", "", "policy-step must have a caption; got none"),
     "unknown_element": (
         "policy-step",
