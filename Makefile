@@ -50,9 +50,10 @@ exercises: $(STAMP)  ## release every assignment of solutions/ into exercises/
 solutions: $(STAMP)  ## run every solution notebook from top to bottom
 	$(BIN)/python -m pytest -m 'not full' tests/test_solutions.py
 
+# From the environment, where make puts what its command line sets: quotes in a title stay as typed.
 # make chapter NAME=03_reward_models TITLE="Reward models" FUNCTIONS="preference_probability …" [MODULE=…]
 chapter: $(STAMP)  ## lay out a chapter: NAME=03_slug TITLE="…" FUNCTIONS="f g" [MODULE=m]; what it lacks: NAME=… CHECK=1
-	@$(BIN)/autograder chapter "$(NAME)" $(if $(CHECK),--check,--title "$(TITLE)" --functions "$(FUNCTIONS)" $(if $(MODULE),--module "$(MODULE)") $(if $(DRY),--dry-run))
+	@$(BIN)/autograder chapter "$$NAME" $(if $(CHECK),--check,--title "$$TITLE" --functions "$$FUNCTIONS" $(if $(MODULE),--module "$$MODULE") $(if $(DRY),--dry-run))
 
 lm: $(STAMP)  ## a real 135M-parameter language model; its metadata asks for a C++ build that is not needed
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[lm]'

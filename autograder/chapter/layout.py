@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The files of a new chapter: planned as a whole, then written, and never over existing ones."""
 
+import builtins
 import json
 import keyword
 import re
@@ -37,6 +38,8 @@ WRONG = (
     ("in_place", "writes into the caller's tensor", "inputs_kept", f"{RIGHT}, in place"),
 )
 RIGHTS = ("loop", "other_way")
+#: What the notebook of a chapter already means by these names.
+TAKEN = frozenset({"torch", "Tensor", "exercise", *dir(builtins)})
 
 
 @dataclass(frozen=True)
@@ -111,13 +114,15 @@ def _check_words(title: str, functions: Sequence[str]) -> None:
     for name in functions:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or keyword.iskeyword(name):
             raise ChapterError(f"{name!r} is no name for a function")
+        if name in TAKEN:
+            raise ChapterError(f"{name} means something else in the notebook; take another name")
         if functions.count(name) > 1:
             raise ChapterError(f"{name} is named twice")
 
 
 def _module_path(chapter: Chapter, module: str) -> Path:
     parts = module.removesuffix(".py").replace("/", ".").removeprefix("policylab.").split(".")
-    if not all(part.isidentifier() for part in parts):
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
         raise ChapterError(f"{module!r} is no module of policylab; write such as --module losses")
     return (chapter.root / "policylab").joinpath(*parts).with_suffix(".py")
 

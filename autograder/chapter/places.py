@@ -12,7 +12,7 @@ from autograder.view import graded_functions
 
 __all__ = ["Chapter", "ChapterError", "Mark", "chapter_at", "chapters"]
 
-NAME = re.compile(r"(\d\d)_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
+NAME = re.compile(r"([0-9]{2})_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 MARK = re.compile(r"\bFILL\b")
 
 

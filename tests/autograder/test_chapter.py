@@ -204,7 +204,11 @@ def test_a_function_of_another_exercise_is_refused(root):
         ([NAME, "--title", "A", "--functions", "f,f"], "f is named twice"),
         ([NAME, "--title", "A", "--functions", "f-g"], "'f-g' is no name for a function"),
         ([NAME, "--title", "A", "--functions", "if"], "'if' is no name for a function"),
+        ([NAME, "--title", "A", "--functions", "torch"], "torch means something else"),
+        ([NAME, "--title", "A", "--functions", "print"], "print means something else"),
+        (["\u0660\u0663_x", "--title", "A", "--functions", "f"], "no name for a chapter"),
         ([NAME, "--title", "A", "--functions", "f", "--module", "../x"], "no module of policylab"),
+        ([NAME, "--title", "A", "--functions", "f", "--module", "class"], "no module of policylab"),
         (["03_reward", "--check"], "Known: 02_llm_as_policy"),
     ],
 )
