@@ -5,7 +5,7 @@
    What the formulas are stands in formulas.js; this file shows them. */
 (function () {
   "use strict";
-  const { Explorer, formulas, html, svg, fixed, signed, axis, definitions, table } = PolicyLab;
+  const { Explorer, formulas, html, svg, axis, definitions, table } = PolicyLab;
 
   const ACTIONS = [
     { name: "a", text: "640$", about: "right", logit: -1, reward: 1 },
@@ -17,6 +17,21 @@
   const ROW = 64;
   const TOP = 30;
   const NARROW = 480;
+  const ROUNDING = 1e-12;
+
+  /** As PolicyLab.fixed, but a number that its digits would hide is written as 4.5e−5. */
+  function fixed(number, digits) {
+    const size = Math.abs(number);
+    const hidden = size > ROUNDING && size < 0.5 * 10 ** -digits;
+    return hidden
+      ? number.toExponential(1).replaceAll("-", "\u2212")
+      : PolicyLab.fixed(number, digits);
+  }
+
+  function signed(number, digits) {
+    const text = fixed(number, digits);
+    return number > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+  }
 
   /**
    * @typedef {{action: ?number, sampled: boolean, reward: number, baseline: number,
@@ -41,14 +56,14 @@
           items: sliders("logit", { min: -5, max: 5, step: 0.1, digits: 2 }),
         },
         {
-          legend: "Rewards r",
+          legend: "Rewards R",
           items: sliders("reward", { min: -1, max: 2, step: 0.1, digits: 1 }),
         },
         {
           legend: "Policy and step",
           items: [
             { key: "tau", label: "temperature τ", min: 0.2, ...upTo4 },
-            { key: "eta", label: "step size η", min: 0.1, ...upTo4 },
+            { key: "alpha", label: "step size α", min: 0.1, ...upTo4 },
           ],
         },
         {
@@ -59,7 +74,7 @@
               label: "baseline",
               options: [
                 ["zero", "0"],
-                ["expected", "expected reward E[r]"],
+                ["expected", "expected reward E[R]"],
               ],
               start: "zero",
             },
@@ -136,9 +151,9 @@
 
     /** Add the gradient to the logits, and remember the step. */
     move(step) {
-      const logits = formulas.ascend(step.before.logits, step.gradient, this.values.eta);
+      const logits = formulas.ascend(step.before.logits, step.gradient, this.values.alpha);
       ACTIONS.forEach(({ name }, c) => this.show("logit" + name, logits[c]));
-      const change = step.gradient.map((entry) => this.values.eta * entry);
+      const change = step.gradient.map((entry) => this.values.alpha * entry);
       this.step = { ...step, change, after: this.policy() };
       this.taken.push(step.action === null ? "average" : ACTIONS[step.action].name);
       this.refresh();
@@ -165,7 +180,11 @@
       const count = `Step ${this.taken.length}:`;
       if (step.action === null) {
         const change = `${fixed(step.before.expected, 3)} to ${fixed(step.after.expected, 3)}`;
-        return `${count} the average step. The expected reward went from ${change}.`;
+        const moves = step.change.map((by, c) => `${ACTIONS[c].name} by ${signed(by, 2)}`);
+        return (
+          `${count} the average step. The expected reward went from ${change}. ` +
+          `Logits moved: ${moves.join(", ")}.`
+        );
       }
       const { name } = ACTIONS[step.action];
       const [from, to] = [step.before.probs[step.action], step.after.probs[step.action]];
@@ -174,7 +193,8 @@
         `${count} ${name} was ${step.sampled ? "sampled" : "taken"}. ` +
         `Reward ${fixed(step.reward, 2)} minus baseline ${fixed(step.baseline, 2)} ` +
         `is an advantage of ${signed(step.advantage, 2)}. ` +
-        `The probability of ${name} went from ${fixed(from, 3)} to ${fixed(to, 3)}: ${effect}.`
+        `The logit of ${name} moved by ${signed(step.change[step.action], 2)}, ` +
+        `and its probability went from ${fixed(from, 3)} to ${fixed(to, 3)}: ${effect}.`
       );
     }
 
@@ -206,9 +226,9 @@
     const limit = step ? Math.max(1, Math.ceil(Math.max(...step.change.map(Math.abs)))) : 1;
     const bottom = TOP + ROW * ACTIONS.length;
     const narrow = width < NARROW;
-    const title = narrow ? "change of z(c)" : "change of logit z(c)";
+    const title = narrow ? "change Δz" : "change Δz of the logit";
     return [
-      svg("text", { class: "xp-head", x: bars.left, y: 16 }, "probability π(c)"),
+      svg("text", { class: "xp-head", x: bars.left, y: 16 }, "probability π"),
       svg("text", { class: "xp-head", x: push.left, y: 16 }, title),
       ...axis({ ...bars, top: TOP - 4, bottom }, [0, 0.5, 1], String),
       ...axis({ ...push, top: TOP - 4, bottom }, [-limit, 0, limit], signed0),
@@ -265,10 +285,10 @@
     };
     const single = step && step.action !== null;
     const rows = [
-      ["Expected reward E[r] = Σ π(c) r(c)", pair("expected", 3)],
+      ["Expected reward E[R] = Σ π R", pair("expected", 3)],
       ["Entropy of the policy", `${pair("entropy", 3)} nats`],
       [
-        "Advantage A = r − b of the step",
+        "Advantage A = R − b of the step",
         single
           ? `${fixed(step.reward, 2)} − ${fixed(step.baseline, 2)} = ${signed(step.advantage, 2)}`
           : "–",
@@ -279,7 +299,7 @@
 
   /** Per action: what the step's gradient is made of, and what it did. */
   function entries(step) {
-    const heads = ["c", "1[c=a] − π(c)", "gradient", "Δz(c)", "Δπ(c)"];
+    const heads = ["action", "1[taken] − π", "gradient", "Δz", "Δπ"];
     const rows = ACTIONS.map(({ name }, c) => {
       if (!step) return [name, "–", "–", "–", "–"];
       const change = step.after.probs[c] - step.before.probs[c];
@@ -294,11 +314,12 @@
     return html(
       "p",
       { class: "xp-note" },
-      "π(c) = exp(z(c)/τ) / Σ exp(z/τ). A step on action a has the gradient " +
-        "A (1[c=a] − π(c)) / τ: a logit enters as z/τ, so the chain rule brings the factor 1/τ. " +
-        "The step adds Δz(c) = η × gradient to z(c). The average step uses the mean of this " +
-        "gradient over the policy’s own actions, π(c) (r(c) − E[r]) / τ, from which the baseline " +
-        "drops out.",
+      "π is the probability of a completion: exp(z/τ), divided by the sum of exp(z/τ) over all " +
+        "three. A step adds Δz = α × gradient to each logit, and π changes by Δπ. The gradient is " +
+        "A (1[taken] − π) / τ, where 1[taken] is 1 for the completion that was taken and 0 for the " +
+        "others; the factor 1/τ comes from z/τ, by the chain rule. The average step weighs the " +
+        "gradients of the three by their π, which gives π (R − E[R]) / τ: the baseline drops out. " +
+        "Numbers that the digits would hide are written as 4.5e−5, which is 0.000045.",
     );
   }
 

@@ -253,10 +253,10 @@ def test_step_by_keyboard_shows_the_numbers_of_the_library(figure):
     advantage = 0.2 - probs @ START["rewards"]
     gradient = policy_gradient(START["logits"], 2, advantage, 2.0)
     np.testing.assert_allclose(column(figure, "gradient"), gradient, atol=5.1e-4)
-    np.testing.assert_allclose(column(figure, "1[c=a] − π(c)"), np.eye(3)[2] - probs, atol=5.1e-4)
+    np.testing.assert_allclose(column(figure, "1[taken] − π"), np.eye(3)[2] - probs, atol=5.1e-4)
     np.testing.assert_allclose(logits(figure), START["logits"] + gradient, rtol=RTOL)
     change = softmax(START["logits"] + gradient, 2.0) - probs
-    np.testing.assert_allclose(column(figure, "Δπ(c)"), change, atol=5.1e-4)
+    np.testing.assert_allclose(column(figure, "Δπ"), change, atol=5.1e-4)
     assert f"advantage of −{-advantage:.2f}" in status(figure)
     values = figure.locator(".xp-numbers dd").all_inner_texts()
     entropy = scipy.special.entr(probs).sum()
@@ -274,26 +274,38 @@ def test_average_step_follows_the_gradient_of_the_expected_reward(figure):
 
 
 @browser_test
+def test_numbers_that_rounding_would_hide_are_shown(figure):
+    for name, value in (("a", "-5"), ("b", "5")):
+        slider(figure, "Logits z", f"{name} (").fill(value)
+    for name, value in (("a", "1"), ("b", "0"), ("c", "0")):
+        slider(figure, "Rewards R", f"{name} (").fill(value)
+    press(figure, "Average step")
+    # π(a) = 1 / (1 + e^10 + e^5) = 4.51e-5, and the gradient is π(a) (1 - π(a)).
+    assert "a by +4.5e\u22125, b by" in status(figure)
+    assert column(figure, "Δz")[0] == pytest.approx(4.5e-5)
+
+
+@browser_test
 def test_a_bad_action_becomes_likelier_without_a_baseline_and_rarer_with_one(figure):
     press(figure, "Step on c")
-    assert status(figure).endswith(": likelier.") and column(figure, "Δπ(c)")[2] > 0
+    assert status(figure).endswith(": likelier.") and column(figure, "Δπ")[2] > 0
     press(figure, "Reset")
     figure.get_by_label("expected reward").check()
     press(figure, "Step on c")
-    assert status(figure).endswith(": less likely.") and column(figure, "Δπ(c)")[2] < 0
+    assert status(figure).endswith(": less likely.") and column(figure, "Δπ")[2] < 0
 
 
 @browser_test
 def test_an_unlikely_action_moves_its_logit_further(figure):
     for name in ("a", "b"):  # the same reward for both
-        slider(figure, "Rewards r", name).fill("1")
+        slider(figure, "Rewards R", name).fill("1")
     press(figure, "Step on a")
-    rare = column(figure, "Δz(c)")[0]
+    rare = column(figure, "Δz")[0]
     press(figure, "Reset")
-    slider(figure, "Rewards r", "b (").fill("1")
+    slider(figure, "Rewards R", "b (").fill("1")
     press(figure, "Step on b")
     assert rare == pytest.approx(1 - softmax(START["logits"], 1)[0], abs=5.1e-4)
-    assert rare > 2 * column(figure, "Δz(c)")[1]
+    assert rare > 2 * column(figure, "Δz")[1]
 
 
 @browser_test
@@ -329,7 +341,7 @@ def test_samples_follow_the_seed(figure):
 @browser_test
 def test_logits_go_on_beyond_the_end_of_their_slider(figure):
     slider(figure, "Policy and step", "step size").press("End")
-    slider(figure, "Rewards r", "c (").press("End")
+    slider(figure, "Rewards R", "c (").press("End")
     z = np.array(START["logits"])
     for _ in range(8):
         press(figure, "Step on c")
