@@ -104,3 +104,14 @@ def test_drawings_follow_the_switch(open_page, base, name):
         assert all(one != other for one, other in zip(before, dark[kind], strict=True)), kind
     # tests/book/test_run_figures.py computes contrasts with these.
     assert (light["page"], dark["page"]) == (["rgb(255, 255, 255)"], ["rgb(18, 18, 18)"])
+
+
+def test_long_names_in_tables_break_between_words_and_stay_whole(open_page, base):
+    page = open_page()
+    page.goto(base + "02_llm_as_policy.html", wait_until="networkidle")
+    name = page.locator("table.names code .pre", has_text="actor_rollout_ref.rollout.n").first
+    # After each of _ _ . . and at the end.
+    assert name.locator("wbr").count() == 5
+    assert name.text_content() == "actor_rollout_ref.rollout.n"
+    table = page.locator("table.names")
+    assert table.evaluate("node => node.scrollWidth <= node.parentElement.clientWidth")
