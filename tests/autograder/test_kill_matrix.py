@@ -203,7 +203,7 @@ def test_every_wrong_answer_is_caught_by_the_check_it_names(assignment, function
 
 
 @pytest.mark.parametrize(
-    ("assignment", "function", "answer"), RIGHT, ids=[f"{f}-{a.slug}" for _, f, a in RIGHT]
+    ("assignment", "function", "answer"), RIGHT, ids=[f"{n}-{f}-{a.slug}" for n, f, a in RIGHT]
 )
 def test_right_answers_get_every_point_for_every_seed(assignment, function, answer):
     checks, process = checks_for(assignment, function), loaded(answer.source)
