@@ -50,12 +50,14 @@ class Plan:
         new: contents of the files to make, by path.
         toc: the table of contents with the chapter in it.
         to_write: source of each function that the library lacks, to be written by hand.
+        stubs: names of the functions that the library lacks.
     """
 
     chapter: Chapter
     new: dict[Path, str]
     toc: str
     to_write: dict[str, str]
+    stubs: tuple[str, ...]
 
     @property
     def toc_path(self) -> Path:
@@ -94,7 +96,7 @@ def plan(chapter: Chapter, title: str, functions: Sequence[str], module: str | N
         marked = {}
     _refuse_existing(chapter.root, new)
     toc = (chapter.root / "_toc.yml").read_text("utf-8")
-    return Plan(chapter, new, with_chapter(toc, chapter.name), marked)
+    return Plan(chapter, new, with_chapter(toc, chapter.name), marked, tuple(missing))
 
 
 def lay_out(planned: Plan) -> None:

@@ -38,8 +38,8 @@ PAGE = (
     ("7 quizzes", r"^::::+\{quiz\}", 1, 1),
     ("7 questions of the quiz", r"^:::+\{question\} ", *QUESTIONS),
     ("8 section “Recap”", r"^## Recap", 1, 1),
-    ("8 terms of the glossary, {term}", r"\{term\}`", 1, None),
-    ("8 rows of the table of exercises", r"^\| \d+\.\d+ \| .+ \| [●○]{5} \| ", 2, None),
+    ("8 terms of the glossary, {term}", r"\{term\}`", 5, None),
+    ("8 rows of the table of exercises", r"^\| \d+\.\d+ \| .+ \| [●○]{5} \| ", 5, None),
     ("8 citations", r"\{cite:[pt]\}`", 1, None),
 )
 """Of the page: part of the anatomy and what it needs, its pattern, how many at least and most."""

@@ -14,6 +14,8 @@ __all__ = ["Chapter", "ChapterError", "Mark", "chapter_at", "chapters"]
 
 NAME = re.compile(r"([0-9]{2})_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)")
 MARK = re.compile(r"\bFILL\b")
+#: In a notebook as JSON with sorted keys, the line of a cell's id stands above its source.
+CELL = re.compile(r' +"id": "([\w-]+)",$')
 
 
 class ChapterError(CourseError):
@@ -22,10 +24,17 @@ class ChapterError(CourseError):
 
 @dataclass(frozen=True)
 class Mark:
-    """A line that somebody has yet to write; `path` is relative to the checkout."""
+    """A line that somebody has yet to write.
+
+    Args:
+        path: of the file, relative to the checkout.
+        line: its number, from 1.
+        cell: id of the notebook's cell that holds it; empty in other files.
+    """
 
     path: Path
     line: int
+    cell: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"
@@ -101,12 +110,7 @@ class Chapter:
 
     def marks(self) -> list[Mark]:
         """Return each line of the chapter's files that has the mark."""
-        return [
-            Mark(path.relative_to(self.root), number)
-            for path in self.files()
-            for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
-            if MARK.search(line)
-        ]
+        return [mark for path in self.files() for mark in _marks(path, self.root)]
 
 
 def chapter_at(root: Path, name: str) -> Chapter:
@@ -139,6 +143,15 @@ def existing(root: Path, name: str) -> Chapter:
     if name not in known:
         raise ChapterError(f"no chapter {name!r}{did_you_mean(name, known)}")
     return chapter
+
+
+def _marks(path: Path, root: Path) -> Iterator[Mark]:
+    cell = ""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        if path.suffix == ".ipynb" and (found := CELL.match(line)):
+            cell = found[1]
+        if MARK.search(line):
+            yield Mark(path.relative_to(root), number, cell)
 
 
 def _is_text(path: Path) -> bool:

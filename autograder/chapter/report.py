@@ -11,7 +11,7 @@ from rich.text import Text
 
 from autograder.chapter.layout import lay_out, plan
 from autograder.chapter.needs import needs_of
-from autograder.chapter.places import chapter_at, existing
+from autograder.chapter.places import Mark, chapter_at, existing
 from autograder.tables import console, print_table
 
 __all__ = ["check_chapter", "new_chapter"]
@@ -40,6 +40,13 @@ def new_chapter(
         names = ", ".join(planned.to_write)
         print(f"\nnot in the library yet: {names}. Write into a module of policylab/:\n")
         print("\n\n".join(planned.to_write.values()))
+    if planned.stubs:
+        print(
+            f"autograder: notebook, checks and answers have a stub's arguments for "
+            f"{', '.join(planned.stubs)}. To have the real ones, write the function in policylab/ "
+            "first, then lay out.",
+            file=sys.stderr,
+        )
     if is_dry_run:
         print(f"autograder: {len(files)} files would be written.", file=sys.stderr)
     else:
@@ -66,6 +73,20 @@ def check_chapter(root: Path, name: str, *, as_json: bool) -> int:
             sign = Text("ok", style="green") if need.is_met else Text("missing", style="red")
             table.add_row(sign, need.part, need.needed, need.there)
         print_table(table)
-        for mark in marks:
-            console().print(f"FILL {mark}")
+        for line in _by_file(marks):
+            console().print(line)
     return int(any(not need.is_met for need in needs))
+
+
+def _by_file(marks: Sequence[Mark]) -> list[str]:
+    """Return a line for each file that has marks: its first one, or a notebook's cells."""
+    files: dict[Path, list[Mark]] = {}
+    for mark in marks:
+        files.setdefault(mark.path, []).append(mark)
+    lines = []
+    for path, mine in files.items():
+        cells = list(dict.fromkeys(mark.cell for mark in mine if mark.cell))
+        more = f" and {len(mine) - 1} more" if mine[1:] else ""
+        where = f"{path}, cells {', '.join(cells)}" if cells else f"{mine[0]}{more}"
+        lines.append(f"FILL {where}")
+    return lines

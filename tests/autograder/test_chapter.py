@@ -17,6 +17,7 @@ from autograder.cli import main
 
 NAME = "03_reward_models"
 FUNCTIONS = ["preference_probability", "bradley_terry_loss"]
+GOAL = "- FILL something a reader can show after the chapter, as a verb with its object;"
 TOC = """\
 # a comment that stays
 format: jb-book
@@ -104,6 +105,7 @@ def test_it_lays_out_what_it_prints(command, root):
     # and 8 wrong, 2 right answers and shaped.py.
     assert len(made) == 8 + 2 * (1 + 8 + 2 + 1)
     assert f"autograder chapter {NAME} --check" in err
+    assert f"a stub's arguments for {', '.join(FUNCTIONS)}." in err
     for name in made:
         assert b"<<" not in after[name], name
         if name.endswith(".py"):
@@ -240,8 +242,12 @@ def test_check_says_what_is_missing_and_where(command, root):
     lines = out.splitlines()
     assert any(line.startswith("missing") and "checks: 25 or more" in line for line in lines)
     assert any(line.startswith("ok") and "checks of bradley_terry_loss" in line for line in lines)
-    number = (root / "book" / f"{NAME}.md").read_text().splitlines().index("- FILL a second;") + 1
-    assert f"FILL book/{NAME}.md:{number}" in lines
+    marks = [line for line in lines if line.startswith("FILL ")]
+    assert len(marks) == len({line.split()[1] for line in marks})  # one line a file
+    first = (root / "book" / f"{NAME}.md").read_text().splitlines().index(GOAL) + 1
+    assert any(line.startswith(f"FILL book/{NAME}.md:{first} and ") for line in marks)
+    (cells,) = [line for line in marks if f"{NAME}.ipynb, cells title, how-it-works, " in line]
+    assert cells.endswith("ex03-3-question, ex03-3-interpret")
     found = json.loads(command(NAME, "--check", "--json")[1])
     assert "policylab/preferences.py:2" in found["marks"]
     assert {"part": "_toc.yml", "needed": f"file: {NAME}", "there": "yes", "is_met": True} in found[
